@@ -132,19 +132,5 @@ def test_on_a_full_disk_a_file_is_whole_or_as_it_was(
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("old.csv", "kept")]
 
 
-def test_standard_output_on_a_full_disk_is_one_line() -> None:
-    with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "fixtures", "arrivals"]
-        done = subprocess.run(
-            command, cwd=HOUSE, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "No space left on device" in done.stderr
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    command = f"{shlex.quote(sys.executable)} -m fixtures arrivals --jobs=50000 | head -n 2"
-    done = subprocess.run(
-        ["sh", "-c", command], cwd=HOUSE, capture_output=True, text=True, check=True
-    )
-    assert (done.stdout.count("\n"), done.stderr) == (2, "")

@@ -13,7 +13,6 @@ from fixtures.studies.jobs.terms import JobClass, Size
 from fixtures.terms import BadInput
 
 ONE = {"name": "one", "kind": "sleep", "size": {"law": "constant", "mean": 1}}
-SHARES = st.lists(st.integers(1, 9), min_size=1, max_size=5)
 
 
 def parse(*listed: Any) -> tuple[JobClass, ...]:
@@ -35,16 +34,8 @@ def test_jobs_of_these_last_a_fifth_of_a_second_on_average(name: str) -> None:
     )
 
 
-def test_mixed_jobs_vary_as_its_file_says() -> None:
-    """Σ p·(1 + cs²)·m² over (Σ p·m)², less 1: (0.8·2·0.0625² + 0.2·2.5·0.75²)/0.04 − 1 = 6.1875."""
-    found = classes.shipped("mixed")
-    second = sum(one.probability * (1 + one.size.scv) * one.size.mean**2 for one in found)
-    assert second / 0.2**2 - 1 == pytest.approx(6.1875)
-    assert "6.2" in (classes.SHIPPED / "mixed.yaml").read_text()
 
 
-def test_what_is_left_out_is_what_nobody_wants() -> None:
-    assert parse(ONE) == (JobClass("one", "sleep", Size("constant", 1.0, 0.0)),)
 
 
 def test_all_that_can_be_said_is_meant(tmp_path: Path) -> None:
@@ -139,16 +130,5 @@ def test_a_file_without_classes_is_none(document: dict[str, Any]) -> None:
         classes.parse(document, "file")
 
 
-def test_a_file_that_is_no_yaml_of_classes_says_where(tmp_path: Path) -> None:
-    path = tmp_path / "own.yaml"
-    path.write_text("classes:\n  - {name: a, name: b}\n")
-    with pytest.raises(BadInput, match=f"{path}:2:.*'name' is given twice"):
-        classes.read(path)
 
 
-def test_an_unknown_file_is_answered_with_those_there_are() -> None:
-    with pytest.raises(
-        BadInput,
-        match=r"classes=tenant: no such file in data/jobs. Did you mean 'tenants'\? Available: ",
-    ):
-        classes.shipped("tenant")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queue_times import columns, little, most_held
+from analysis.studies.jobs.queue_fits import columns, little, most_held
 from analysis.studies.jobs.records import JobRun, Stream
 from fixtures.studies.jobs.dispatcher import Dispatcher, Rules
 from fixtures.studies.jobs.records import JobRecord, attempt_rows, job_row
@@ -61,15 +61,6 @@ def test_jobs_wait_for_the_only_slot_in_order_of_arrival() -> None:
     )
 
 
-def test_a_job_s_row_has_the_most_of_its_attempts() -> None:
-    record = JobRecord(planned(0.0)[0])
-    for at_s, peak in enumerate((3.0, 2.0, None)):
-        record.begin(at_s)
-        record.update(
-            Event("ended", at_s, 0, outcome="killed", used=Used(memory_peak_mib=peak)), at_s + 0.5
-        )
-    assert job_row(record, closed=False)["memory_peak_mib"] == 3.0
-    assert [row["memory_peak_mib"] for row in attempt_rows(record)] == [3.0, 2.0, None]
 
 
 def test_a_job_of_two_replicas_waits_for_two_slots() -> None:
@@ -171,18 +162,8 @@ def test_a_job_that_never_ends_is_abandoned_with_all_that_wait() -> None:
     assert found.attempts[1] == []
 
 
-def test_a_job_that_was_admitted_and_never_started_never_started() -> None:
-    engine = Made()
-    engine.script[0, 1] = []
-    found = Ran(planned(0.0), engine, Rules(slots=1, patience_s=5.0))
-    assert found.of("outcome", "admit_s", "start_s") == {0: ("never started", 0.0, None)}
 
 
-def test_a_closed_stream_of_endless_jobs_submits_no_more_jobs() -> None:
-    engine = Made()
-    engine.script[0, 1] = [(0.0, "started", {})]
-    found = Ran(planned(0.0, 0.0), engine, Rules(slots=1, patience_s=5.0, closed=True))
-    assert found.of("submit_s", "outcome") == {0: (0.0, "never ended"), 1: (None, "never started")}
 
 
 @pytest.mark.parametrize(("outcome", "lost"), [("done", 0.0), ("killed", None)])
@@ -285,9 +266,6 @@ def test_a_fault_is_at_the_time_at_which_it_strikes() -> None:
     assert at == [1.0]
 
 
-def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(Refused, match=r"No policy 'lifo'. Available: fair_share, fifo"):
-        Ran(planned(0.0), Made(), Rules(1, "lifo"))
 
 
 @given(

@@ -106,14 +106,6 @@ def test_more_replicas_are_more_processes_and_each_has_its_part(tmp_path: Path) 
     assert 0.28 < (ended.used.cpu_s or 0) < 0.4
 
 
-def test_a_job_that_needs_more_slots_than_exist_is_refused(
-    tmp_path: Path,
-) -> None:
-    with (
-        opened(tmp_path, slots=1, nodes=1) as engine,
-        pytest.raises(Refused, match="needs 3 slots at once, but there are only 1"),
-    ):
-        engine.submit(a_job(1, replicas=3))
 
 
 def test_a_job_that_is_killed_has_what_its_last_checkpoint_has(tmp_path: Path) -> None:
@@ -152,19 +144,8 @@ def test_a_checkpoint_is_dated_by_its_writing_not_its_reading(
     assert all(one.at_s < ended.at_s for one in checkpoints)
 
 
-def test_where_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"jobs.stderr \(No such file"), opened(tmp_path / "none"):
-        pass
 
 
-def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
-    """A full disk, say; here a file is where the folder belongs."""
-    (tmp_path / "job-1").write_text("")
-    with (
-        opened(tmp_path) as engine,
-        pytest.raises(Refused, match=r"job-1: cannot create a job's folder \(File exists\)"),
-    ):
-        admit(engine, 1)
 
 
 @pytest.mark.parametrize(
@@ -203,12 +184,6 @@ def test_a_full_disk_fails_all_replicas_and_keeps_the_checkpoint(
     assert "cannot write its checkpoint at 0.51 (No space left on device)" in ended.reason
 
 
-def test_a_class_may_have_its_first_attempts_fail(tmp_path: Path) -> None:
-    class_ = a_class(params={"fails_at": 0.5})
-    with opened(tmp_path, class_) as engine:
-        for attempt, outcome in ((1, "failed"), (2, "done")):
-            admit(engine, 1, class_=class_, attempt=attempt)
-            assert until(engine, "ended")[-1].outcome == outcome
 
 
 def test_a_lost_node_kills_its_jobs_and_gets_no_new_ones(tmp_path: Path) -> None:
@@ -411,9 +386,6 @@ def test_slots_are_dealt_onto_nodes_evenly(slots: int, nodes: int, each: list[in
     assert engines.slots_of_nodes(slots, names) == dict(zip(names, each, strict=True))
 
 
-def test_unknown_names_are_answered_with_those_that_exist() -> None:
-    with pytest.raises(BadInput, match=r"Unknown engine 'pol'. Did you mean 'pool'\?"):
-        engines.entry("pol")
 
 
 def test_what_a_job_tells_has_no_number_that_json_lacks() -> None:

@@ -61,28 +61,8 @@ def went(fault: Faults, until_s: float) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_each_fault_says_what_it_is_and_what_it_takes(name: str) -> None:
-    """Contract of the plug-in point."""
-    fault = faults.load(name)
-    assert fault.description
-    assert set(fault.engines) <= {"pool", "jobs"}
-    assert set(fault.takes) <= set(faults.PARAMETERS)
-    assert all(f"{key}" in fault.description for key in fault.takes)
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_faults_strike_in_order_of_time_and_repeat_with_the_seed(name: str) -> None:
-    params = faults.complete(
-        {"fault": name, **({"fault_at_s": "2"} if "fault_at_s" in faults.load(name).takes else {})}
-    )
-
-    def times(seed: int) -> list[faults.Strike]:
-        return list(islice(faults.load(name).plan(params, np.random.default_rng(seed)), 5))
-
-    assert times(1) == times(1)
-    assert [one.at_s for one in times(1)] == sorted(one.at_s for one in times(1))
-    assert times(1)[0].at_s == (params["fault_at_s"] or 0)
 
 
 @pytest.mark.parametrize(
@@ -182,18 +162,6 @@ def test_a_node_is_lost_and_comes_back() -> None:
     assert fault.due_s() is None
 
 
-def test_what_is_closed_strikes_no_more_and_ends_nothing_twice() -> None:
-    engine = Engine()
-    fault = Faults(
-        faults.complete(
-            {"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 100}
-        ),
-        1,
-        engine,
-    )
-    fault.act(0)
-    assert len(fault.close()) == 1
-    assert (fault.close(), fault.due_s(), fault.act(99), len(engine.asked)) == ([], None, [], 2)
 
 
 def test_without_a_fault_nothing_happens() -> None:
@@ -224,20 +192,6 @@ def test_a_node_that_is_away_is_not_lost_again() -> None:
     assert sorted(engine.asked[2:]) == [("back", "a"), ("back", "b")]
 
 
-def test_nodes_come_back_in_the_order_in_which_they_were_lost() -> None:
-    rows = went(
-        Faults(
-            faults.complete(
-                {"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 5}
-            ),
-            1,
-            Engine(),
-        ),
-        60,
-    )
-    lost = [(row["at_s"], row["until_s"]) for row in rows if row["node"]]
-    assert lost == sorted(lost)
-    assert all(until_s - at_s == pytest.approx(5) for at_s, until_s in lost)
 
 
 def test_the_only_node_must_come_back() -> None:
@@ -300,12 +254,6 @@ def test_a_flood_leaves_all_others_as_they_were() -> None:
     )
 
 
-def test_a_flood_job_is_due_as_long_after_arrival_as_its_model() -> None:
-    own = [replace(one, due_s=one.submit_s + 2 * one.work) for one in planned()]
-    for one in faults.changed(
-        faults.complete({"fault": "flood", "fault_at_s": 50, "fault_size": 5}), 1, own
-    )[10:]:
-        assert one.due_s == pytest.approx(one.submit_s + 2 * one.work)
 
 
 @given(own=st.none() | st.floats(0.01, 64), size=st.floats(0.01, 64))
@@ -316,16 +264,6 @@ def test_a_careless_limit_is_never_above_the_jobs_own(own: float | None, size: f
     assert changed == planned(cores=min(size, own or math.inf))
 
 
-def test_a_limit_of_memory_leaves_cores_alone() -> None:
-    (one, *_) = faults.changed(
-        faults.complete({"fault": "little_memory", "fault_size": 8}), 1, planned()
-    )
-    assert (one.class_.memory_mib, one.class_.cores) == (8, 1.0)
-    fault = Faults(faults.complete({"fault": "little_memory", "fault_size": 8}), 1, Engine())
-    assert fault.act(0) == []
-    assert fault.due_s() is None
-    (row,) = fault.close()
-    assert (row["at_s"], row["until_s"], row["detail"]) == (0, None, "jobs are limited to 8 MiB")
 
 
 @pytest.mark.parametrize(("name", "size"), [("cpu_hog", 2), ("memory_hog", 8), ("io_hog", 1)])
@@ -372,12 +310,6 @@ def test_no_neighbour_outlives_whoever_started_it(kind: str) -> None:
     until(lambda: not alive(pid))
 
 
-def test_what_neighbours_write_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "FOLDER", str(tmp_path))
-    hogs = Hogs([("io", 1)])
-    assert working(hogs.pids[0])
-    assert list(tmp_path.iterdir()) == []
-    hogs.end()
 
 
 def working(pid: int) -> bool:

@@ -53,9 +53,6 @@ def test_poisoning_costs_less_accuracy_with_robust_aggregation(seed: int, tmp_pa
     assert trimmed > mean + 0.02
 
 
-def test_a_seed_learns_the_same_twice_and_another_something_else(tmp_path: Path) -> None:
-    assert federated.run(asked(tmp_path, {})) == federated.run(asked(tmp_path, {}))
-    assert federated.run(asked(tmp_path, {})) != federated.run(asked(tmp_path, {}, seed=4))
 
 
 def test_a_job_resumes_from_its_checkpoint_with_the_same_result(tmp_path: Path) -> None:
@@ -103,9 +100,3 @@ def test_robust_aggregates_stay_within_the_honest_clients_range(
         assert min(honest[:7]) - 1e-6 <= found <= max(honest[:7]) + 1e-6
 
 
-@pytest.mark.parametrize("name", [name for name in classes.names() if name.startswith("federated")])
-def test_the_classes_of_the_study_differ_in_one_thing_each(name: str) -> None:
-    (one,) = classes.shipped(name)
-    assert one.kind == "federated"
-    assert kinds.complete(one.kind, one.params)["poisoned"] == (0 if name == "federated" else 4)
-    assert name.removeprefix("federated").strip("_") in ("", "poisoned", one.params["aggregation"])

@@ -137,27 +137,6 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
         read(tmp_path, text)
 
 
-@pytest.mark.parametrize(
-    ("cores", "memory", "becomes"),
-    [
-        ("500m", "1Gi", (0.5, 1024)),
-        ("0.25", "512Mi", (0.25, 512)),
-        (2, "1G", (2, 1e9 / 2**20)),
-        ("1e1", 2**30, (10, 1024)),
-    ],
-)
-def test_quantities_are_kubernetes_own(
-    tmp_path: Path, cores: object, memory: object, becomes: tuple[float, float]
-) -> None:
-    configurations = {"default": {"cores": cores, "memory": memory}}
-    found = read(
-        tmp_path,
-        experiment=job_class(
-            DISTRIBUTED, "systemParameters", "configurations", value=configurations
-        ),
-        jobs=1,
-    )
-    assert (found.classes[0].cores, found.classes[0].memory_mib) == pytest.approx(becomes)
 
 
 def test_simulated_arrivals_have_fltks_rate_until_the_duration(tmp_path: Path) -> None:
@@ -203,18 +182,6 @@ def test_a_batch_has_each_class_once_and_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_a_distributed_job_trains_as_long_and_as_it_would(tmp_path: Path) -> None:
-    """12 epochs of CIFAR-10's 50000 images, on three pods."""
-    one, _ = read(tmp_path, jobs=1).classes
-    assert (one.kind, one.size.law, one.size.mean, one.replicas) == (
-        "train",
-        "constant",
-        600_000,
-        3,
-    )
-    assert (one.cores, one.memory_mib) == (0.25, 512)
-    assert one.params == {"batch": 32, "lr": 0.2, "optimiser": "momentum"}
-    assert complete(one.kind, one.params)
 
 
 def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
@@ -252,16 +219,6 @@ def test_what_stands_in_for_an_optimiser(
     assert found.classes[0].params["optimiser"] == becomes
 
 
-def test_a_duration_in_which_too_many_jobs_come_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fltk, "_MOST_JOBS", 100)
-    with pytest.raises(
-        BadInput,
-        match=r"\d{4} jobs arrive within FLTK's duration of 360000 s; the limit is 100: "
-        r"use --jobs",
-    ):
-        read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000))
 
 
 def test_a_duration_in_which_no_job_comes_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from analysis.metrics import metrics_of
-from analysis.studies.jobs.queue_times import columns, little, most_held
+from analysis.studies.jobs.queue_fits import columns, little, most_held
 from analysis.studies.jobs.records import JobRun, Stream
 from analysis.terms import Steps
 from control.scheduling.policies import names as policies
@@ -92,14 +92,6 @@ def test_a_study_lasts_as_long_as_its_page_says(bench: str, minutes: int) -> Non
     assert f": {minutes} min |" in row
 
 
-@pytest.mark.parametrize("name", classes.names())
-def test_shipped_classes_predict_times_for_work_not_in_seconds(name: str) -> None:
-    """Otherwise the duration of its streams is unknown: a round or an image is no second."""
-    for one in classes.shipped(name):
-        assert (
-            kinds.entry(one.kind).work in {"seconds", "CPU seconds"}
-            or one.predicted_s_per_work is not None
-        )
 
 
 def under(**given: object) -> tuple[str, ...]:
@@ -117,15 +109,8 @@ def test_options_take_the_place_of_the_study_s_own_values() -> None:
     }
 
 
-def test_arrivals_that_know_no_rate_leave_the_study_s_out() -> None:
-    assert under(arrivals="closed") == (
-        "job_stream:arrivals=closed:jobs=40:slots=1",
-        "job_stream:arrivals=closed:jobs=40",
-    )
 
 
-def test_all_policies_are_those_of_the_read_side() -> None:
-    assert len(under(policies="all", slots="2", rate="4")) == len(policies()) >= 5
 
 
 def test_a_fault_can_stand_beside_the_same_stream_without_it() -> None:
@@ -207,12 +192,6 @@ def test_of_a_trace_all_jobs_come_unless_fewer_are_asked_for(tmp_path: Path) -> 
         workloads.load(name.replace("jobs=3", "jobs=4"))
 
 
-@pytest.mark.parametrize(
-    ("option", "text"), [("arrivals", "poisson,own.csv"), ("classes", "own.yaml, ./other")]
-)
-def test_a_file_of_arrivals_or_classes_stands_alone(option: str, text: str) -> None:
-    with pytest.raises(BadInput, match=rf"--{option}={text}: a file must be the only value"):
-        under(**{option: text})
 
 
 def test_a_trace_is_played_as_it_came_unless_a_rate_is_asked_for(tmp_path: Path) -> None:
@@ -298,14 +277,6 @@ def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) ->
     assert told["ready"][0]["facts"]["steps_overlap"] is True
 
 
-def test_policies_of_a_block_meet_the_same_jobs(tmp_path: Path) -> None:
-    """The plan depends on the seed and the arrivals, not on the order of service."""
-
-    def jobs(policy: str) -> dict[int, tuple[float, float]]:
-        told = run(folder=tmp_path, jobs=20, rate_per_s=200, work=0.01, policy=policy)
-        return {row["job"]: (row["planned_submit_s"], row["work"]) for row in told["job"]}
-
-    assert jobs("fifo") == jobs("sjf")
 
 
 def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> None:

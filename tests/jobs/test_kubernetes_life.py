@@ -132,25 +132,8 @@ def test_the_end_has_all_replicas_usage_and_the_firsts_result() -> None:
     }
 
 
-def test_a_container_that_never_started_has_only_failed() -> None:
-    """As the kubelet has it where there is no such program: its start is the beginning of 1970."""
-    last = ended(128, "", "StartError")
-    last["terminated"]["startedAt"] = "1970-01-01T00:00:00Z"
-    [end] = lives().pod(100.0, "MODIFIED", pod(last, phase="Failed"))
-    assert (end.what, end.outcome, end.result) == (
-        "ended",
-        "failed",
-        {"server_ended_unix_s": 1767225603.0},
-    )
 
 
-def test_it_has_started_when_all_replicas_have() -> None:
-    one = lives(replicas=2)
-    assert one.pod(0.5, "ADDED", pod(phase="Pending")) == []
-    assert one.pod(1.0, "MODIFIED", pod(running(), {"waiting": {}})) == []
-    assert [event.what for event in one.pod(2.0, "MODIFIED", pod(running(), running()))] == [
-        "started"
-    ]
 
 
 def test_a_replica_that_fails_dooms_the_others_and_is_the_reason() -> None:
@@ -254,12 +237,6 @@ def test_checkpoints_come_once_by_any_connection_before_the_end() -> None:
     assert one.checkpoint(4.0, NAME, {"told": 4, "checkpoint": 4.0, "cost_s": 0.1}) == []
 
 
-def test_a_job_seen_suspended_before_its_admission_continues() -> None:
-    """An old event of the watch: the patch that resumed the job is ours, and newer."""
-    one = lives()
-    assert one.job(1.0, "ADDED", job(suspend=True)) == []
-    assert one.job(2.0, "MODIFIED", job()) == []
-    assert one.running().keys() == {0}
 
 
 def test_a_revoked_admission_kills_the_attempt() -> None:
@@ -272,14 +249,6 @@ def test_a_revoked_admission_kills_the_attempt() -> None:
     )
 
 
-def test_an_admission_is_told_once_whoever_tells_it() -> None:
-    one = lives(admitted=False)
-    events = (
-        one.admitted(1.0, NAME)
-        + one.job(2.0, "MODIFIED", job())
-        + one.pod(3.0, "MODIFIED", pod(running()))
-    )
-    assert [event.what for event in events] == ["admitted", "started"]
 
 
 def test_a_job_without_a_pod_may_fail_and_be_deleted() -> None:
@@ -305,9 +274,3 @@ def test_a_node_of_which_nobody_hears_takes_its_jobs_with_it() -> None:
     assert only_end(other.pod(2.0, "MODIFIED", pod(running()))).outcome == "killed"
 
 
-def test_others_pods_and_jobs_are_nobody_s() -> None:
-    one = lives()
-    stranger = {**job(), "metadata": {"name": "other"}}
-    assert one.job(1.0, "DELETED", stranger) == []
-    assert one.pod(1.0, "DELETED", {**pod(), "metadata": {"name": "p", "labels": {}}}) == []
-    assert one.admitted(1.0, "other") == []

@@ -73,9 +73,6 @@ def test_a_node_that_stays_away_keeps_the_lease_for_restore() -> None:
     held.__exit__()  # has no cluster that it could ask
 
 
-def test_without_a_file_the_cluster_is_kubectl_s() -> None:
-    assert cluster.read(None) == EngineConfig()
-    assert EngineConfig().image == "deeptweak:latest"
 
 
 @pytest.mark.parametrize(
@@ -168,11 +165,6 @@ def test_replicas_are_containers_whose_limits_are_their_requests() -> None:
     assert term["matchFields"][0]["values"] == ["node-a"]
 
 
-def test_a_job_without_limits_or_node_requests_neither() -> None:
-    free = replace(JOB, class_=replace(CLASS, cores=None, memory_mib=None))
-    spec = cluster.manifest(stream(), free, 1, 0.0, suspend=True)["spec"]["template"]["spec"]
-    assert "resources" not in spec["containers"][0]
-    assert "affinity" not in spec
 
 
 @pytest.mark.parametrize(
@@ -224,9 +216,6 @@ def test_a_job_runs_where_most_slots_are_free() -> None:
         made.take(replace(JOB, job=5, replicas=1))
 
 
-def test_replicas_of_a_job_take_slots_of_as_few_nodes_as_can_be() -> None:
-    made = nodes(4, "a", "b")
-    assert made.take(replace(JOB, replicas=3)) == ("a", "a", "b")
 
 
 def test_a_node_that_is_lost_or_back_is_told_once() -> None:
@@ -263,13 +252,6 @@ def test_a_node_is_back_when_the_taints_of_its_absence_are_gone(key: str) -> Non
     assert [made.update("MODIFIED", one) for one in stages] == [None, False, None, True]
 
 
-def test_a_node_we_took_is_back_only_after_we_returned_it() -> None:
-    made = nodes(2, "a")
-    made.lost.add("a")
-    made.away.add("a")
-    assert made.update("MODIFIED", node("a")) is None
-    made.away.remove("a")
-    assert made.update("MODIFIED", node("a")) is True
 
 
 @pytest.mark.parametrize(

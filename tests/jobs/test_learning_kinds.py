@@ -53,12 +53,6 @@ def test_training_repeats_with_its_seed_and_differs_with_another(tmp_path: Path)
     assert learned(first) != learned(ran(tmp_path, "train", SMALL, seed=8))
 
 
-def test_each_epoch_is_told_and_so_is_the_end(tmp_path: Path) -> None:
-    """1437 images an epoch; a batch of 479 is a third of one."""
-    told: list[Mapping[str, Any]] = []
-    ran(tmp_path, "train", {**SMALL, "batch": 479}, work=1437 * 1.5, told=told)
-    assert [one["epoch"] for one in told] == pytest.approx([1, 5 / 3])
-    assert all(0 <= one["accuracy"] <= 1 for one in told)
 
 
 def test_a_job_ends_with_the_epoch_that_reaches_its_accuracy(tmp_path: Path) -> None:
@@ -108,9 +102,6 @@ def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
     assert together["images"] == alone["images"]
 
 
-def test_a_batch_has_an_image_for_each_replica(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="train: batch=2 is too small for 3 replicas"):
-        ran(tmp_path, "train", {"batch": 2}, replicas=3)
 
 
 def test_inference_puts_every_image_through_once(tmp_path: Path) -> None:

@@ -46,15 +46,6 @@ def test_a_packet_goes_on_after_the_delay_and_in_order() -> None:
     assert (passing.packets, passing.dropped) == (4, 0)
 
 
-def test_a_relay_says_how_late_it_is_itself() -> None:
-    """99 packets on time and one 10 ms late: 99 of 100 within 1 µs, all within 2¹⁴ µs."""
-    passing = Passing(0.0, 0.0, 1)
-    assert passing.late_s() is None
-    for number in range(100):
-        passing.take(0, b"", 0.0)
-        passing.due(0, 0.010 if number == 50 else 0.0)
-    assert passing.late_s(0.99) == 1e-6
-    assert passing.late_s(1.0) == pytest.approx(2**14 * 1e-6)
 
 
 @given(loss=st.floats(0.001, 0.3), seed=st.integers(0, 1000))
@@ -87,21 +78,8 @@ def test_what_no_line_can_be_is_said(given_params: dict[str, str], sentence: str
         workloads.case("ddp_network", **given_params)
 
 
-def test_a_line_without_loss_and_delay_is_the_default() -> None:
-    assert (
-        workloads.case("ddp_network", loss_percent="0.0", delay_ms="0", mtu="1500").id
-        == "ddp_network"
-    )
-    assert workloads.case("ddp_network", loss_percent="1.50").id == "ddp_network:loss_percent=1.5"
 
 
-def test_netem_is_asked_for_what_is_wanted() -> None:
-    """tc-netem(8): a limit without drops, loss in percent, delay of egress: on loopback, once."""
-    words = network.netem(0.3, 5)
-    assert words.startswith("tc qdisc add dev lo root netem limit ")
-    assert words.endswith(" loss 0.3% delay 5ms")
-    assert "loss" not in network.netem(0, 5)
-    assert "delay" not in network.netem(1, 0)
 
 
 def test_counters_are_summed_over_namespaces(tmp_path: Path) -> None:
@@ -120,13 +98,6 @@ def test_counters_are_summed_over_namespaces(tmp_path: Path) -> None:
     assert found.since(network.counts_of([7], tmp_path)) == network.Counts(20, 3, 2, 1)
 
 
-def test_it_is_told_how_much_was_sent_again() -> None:
-    rows = [
-        {"segments_out": 150, "segments_retransmitted": 2, "timeouts": 1},
-        {"segments_out": 50, "segments_retransmitted": 0, "timeouts": 0},
-    ]
-    assert DdpNetwork.summary({"network": rows}) == "1 % of segments retransmitted, 1 timeouts"
-    assert not DdpNetwork.summary({"network": []})
 
 
 def test_who_answers_a_first_packet_ends_with_whoever_asked() -> None:

@@ -110,9 +110,6 @@ def test_told_to_end_it_ends_at_once_and_says_how_far_it_was(tmp_path: Path) -> 
     assert (tmp_path / "jobs" / "0" / "checkpoint").exists()
 
 
-def test_a_long_reason_is_cut_to_what_a_kubelet_takes(tmp_path: Path) -> None:
-    started(tmp_path, kind="x" * 9000).communicate()
-    assert len((tmp_path / "said").read_bytes()) < 4096
 
 
 @pytest.mark.parametrize(
@@ -139,5 +136,3 @@ def test_peak_memory_is_read_from_both_cgroup_versions(tmp_path: Path, name: str
     assert pod.used(tmp_path)["memory_peak_mib"] == 200
 
 
-def test_throttled_time_is_unknown_without_a_cgroup(tmp_path: Path) -> None:
-    assert pod.throttled_s(tmp_path) is None

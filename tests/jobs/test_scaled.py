@@ -66,12 +66,6 @@ def test_profiles_cover_1_2_and_all_replicas_at_two_sizes_twice() -> None:
     )
 
 
-def test_equal_copies_of_a_class_are_profiled_as_one_class() -> None:
-    """As a fault does that lowers their limits."""
-    engine, told = Amdahl(), dict[str, Any]()
-    jobs = [replace(one, class_=replace(one.class_)) for one in JOBS]
-    scaled.with_chosen_replicas(jobs, engine, 1.0, 4, told.__setitem__)
-    assert {one.work for one in engine.known} == {size * 1.875 for size in (0.5, 1.5)}
 
 
 def test_predictions_follow_chosen_replicas_and_due_times_stay() -> None:
@@ -88,10 +82,6 @@ def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:
         chosen(Amdahl(outcome="failed"))
 
 
-def test_a_target_without_a_law_is_refused_by_the_read_side() -> None:
-    """One slot: all jobs had one replica."""
-    with pytest.raises(Refused, match="effect of replicas cannot be determined"):
-        scaled.with_chosen_replicas(JOBS, Amdahl(), 1.0, 1, lambda *_: None)
 
 
 def test_a_measured_job_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

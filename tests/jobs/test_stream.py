@@ -103,39 +103,8 @@ def test_what_one_purpose_draws_leaves_the_others_as_they_are(
     assert [job.class_.name for job in one] == [job.class_.name for job in other]
 
 
-def test_a_longer_mean_makes_each_job_longer_by_as_much(tmp_path: Path) -> None:
-    """Common random numbers: the same job, twice as much work."""
-    doubled = two(
-        tmp_path, TWO.replace("mean: 0.1", "mean: 0.2").replace("mean: 0.5", "mean: 1"), jobs=100
-    )
-    assert column(doubled, "work") == pytest.approx(
-        [2 * work for work in column(two(tmp_path, jobs=100), "work")], rel=1e-12
-    )
 
 
-def test_no_purpose_knows_of_another(tmp_path: Path) -> None:
-    """Gaps, classes, priorities, sizes, predictions and seeds are uncorrelated: |r| < 4/√n."""
-    jobs = two(
-        tmp_path,
-        TWO.replace(
-            "kind: sleep, probability: 0.75", "kind: sleep, prediction_scv: 0.25, probability: 0.75"
-        ),
-        jobs=MANY,
-    )
-    of_large = [job for job in jobs if job.class_.name == "large"]
-    gaps = dict(zip(range(MANY), np.diff(column(jobs, "submit_s"), prepend=0.0), strict=True))
-    columns = (
-        np.array([gaps[job.job] for job in of_large]),
-        np.array(column(of_large, "priority")),
-        np.log(column(of_large, "work")),
-        np.log([(job.predicted_s or 0) / job.work for job in of_large]),
-        np.array(column(of_large, "seed")),
-    )
-    for one, other in combinations(columns, 2):
-        assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(of_large))
-    assert abs(
-        np.corrcoef(list(gaps.values()), [job.class_.name == "large" for job in jobs])[0, 1]
-    ) < 4 / np.sqrt(MANY)
 
 
 def test_classes_and_priorities_come_as_often_as_they_should(tmp_path: Path) -> None:
@@ -166,17 +135,6 @@ def test_sizes_have_the_requested_mean_and_variation(size: Size) -> None:
     assert (works > 0).all()
 
 
-@given(
-    st.sampled_from(
-        [Size("exponential", 2.0), Size("hyperexponential", 2.0, 9.0), Size("lognormal", 2.0, 3.0)]
-    ),
-    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20),
-)
-def test_whatever_is_drawn_is_some_work_and_comes_to_an_end(
-    size: Size, uniform: list[tuple[float, float]]
-) -> None:
-    works = stream.works(size, np.array(uniform))
-    assert ((works > 0) & (works < 1e6)).all()
 
 
 def test_predictions_are_unbiased_with_the_requested_variance() -> None:
@@ -202,10 +160,6 @@ def test_predictions_and_due_times_follow_work_and_replicas(tmp_path: Path) -> N
             assert (job.due_s, job.replicas) == (None, 4)
 
 
-def test_jobs_of_a_closed_stream_have_no_due_time(
-    tmp_path: Path,
-) -> None:
-    assert {job.due_s for job in two(tmp_path, jobs=30, arrivals="closed")} == {None}
 
 
 def test_options_for_all_classes_override_their_own_values(tmp_path: Path) -> None:
@@ -216,17 +170,6 @@ def test_options_for_all_classes_override_their_own_values(tmp_path: Path) -> No
     assert {job.class_.size.mean for job in jobs} == {3}
 
 
-def test_parameters_of_kinds_reach_the_jobs_that_have_them(tmp_path: Path) -> None:
-    text = (
-        "classes:\n- {name: a, kind: train, probability: 0.5, size: {law: constant, mean: 64}, "
-        "params: {lr: 0.5, net: mlp}}\n"
-    )
-    text += "- {name: b, kind: sleep, probability: 0.5, size: {law: constant, mean: 1}}\n"
-    found = {
-        job.class_.name: dict(job.class_.params)
-        for job in two(tmp_path, text, jobs=30, lr=0.1, optimiser="adam", batch=16)
-    }
-    assert found == {"a": {"lr": 0.1, "net": "mlp", "optimiser": "adam", "batch": 16}, "b": {}}
 
 
 def test_values_in_a_trace_are_kept_and_missing_ones_are_drawn(tmp_path: Path) -> None:
@@ -305,6 +248,3 @@ def test_parameters_that_mean_nothing_are_refused(given: dict[str, str], said: s
         classes.complete(given)
 
 
-def test_a_file_of_classes_whose_path_is_not_known_is_asked_for() -> None:
-    with pytest.raises(BadInput, match="classes_file=0123456789ab: unknown path"):
-        plan(classes_file="0123456789ab")

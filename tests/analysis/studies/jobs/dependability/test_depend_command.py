@@ -140,11 +140,3 @@ def test_the_margin_is_what_is_asked_for(
     assert hog["isolation"] == word
 
 
-def test_what_poisoned_clients_cost_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    changes = {
-        (one["setting"], one["poisoned"]): one["change"]
-        for one in data(capsys, "depend report poisoned.json")["poisonings"]
-    }
-    assert changes["aggregation=fedavg", 0] is None
-    assert changes["aggregation=fedavg", 4]["value"] == pytest.approx(-0.2)
-    assert changes["aggregation=median", 3]["value"] == pytest.approx(-0.15)

@@ -43,10 +43,6 @@ def test_useful_time_is_the_rest_after_lost_work_and_checkpoints() -> None:
     assert (found.lost_s, found.useful) == (1.5, 0.75)
 
 
-def test_all_time_of_a_job_that_was_never_done_is_lost() -> None:
-    tried = [attempt(0, 1, 0, 2, "killed"), attempt(0, 2, 2, 3, "killed"), attempt(1, 1, 0, 3)]
-    found = totals(stream([job(0, 0, 3, "killed", 0.2), job(1, 0, 3)], tried))
-    assert (found.lost_s, found.useful) == (3, 0.5)
 
 
 def test_unreported_lost_time_is_known_only_without_checkpoints() -> None:
@@ -61,14 +57,6 @@ def test_times_that_are_missing_or_go_back_leave_no_figure() -> None:
     assert totals(stream([job(0, 0, 6)], [attempt(0, 1, 2, None)])).useful is None
 
 
-def test_an_attempt_that_never_ended_has_no_time_that_counts() -> None:
-    found = totals(
-        stream(
-            [job(0, 0, 2), job(1, 0, None, "never ended")],
-            [attempt(0, 1, 0, 2), attempt(1, 1, 0, None, "never ended")],
-        )
-    )
-    assert (found.lost_s, found.useful) == (0, 1)
 
 
 def test_availability_counts_slots_and_time() -> None:
@@ -138,21 +126,6 @@ def test_a_killed_job_is_over_when_done_and_others_caught_up() -> None:
     assert found.recovery_s == 4  # at 6 s: one job was still behind when job 1 was done
 
 
-def test_a_stream_on_schedule_has_recovered_when_the_job_is_done() -> None:
-    tried = [
-        attempt(0, 1, 0, 2),
-        attempt(1, 1, 1, 2, "killed"),
-        attempt(1, 2, 2, 3),
-        attempt(2, 1, 2, 4),
-    ]
-    made = stream(
-        [job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)],
-        tried,
-        [Fault("kill", 2, 2, "a", 1)],
-        fault="kill",
-    )
-    (found,) = after(made, TWIN)
-    assert (found.recovery_s, found.restart_s) == (1, 0)
 
 
 def test_a_lost_node_hits_all_that_ran_on_it_and_nothing_else() -> None:
@@ -174,22 +147,6 @@ def test_a_lost_node_hits_all_that_ran_on_it_and_nothing_else() -> None:
     assert (found.hit, found.restart_s, found.recovery_s) == (1, 2.5, 3.5)
 
 
-def test_restart_after_a_lost_node_ends_with_the_last_restart() -> None:
-    tried = [
-        attempt(0, 1, 0, 1.5, "killed"),
-        attempt(1, 1, 1, 1.5, "killed"),
-        attempt(0, 2, 2, 4),
-        attempt(1, 2, 3, 5),
-        attempt(2, 1, 2, 4),
-    ]
-    made = stream(
-        [job(0, 0, 4), job(1, 1, 5), job(2, 2, 4)],
-        tried,
-        [Fault("node", 1.5, 1.8, "a")],
-        fault="node",
-    )
-    (found,) = after(made, TWIN)
-    assert (found.hit, found.restart_s, found.recovery_s) == (2, 1.5, 3.5)
 
 
 def test_a_job_that_is_given_up_has_no_recovery() -> None:
@@ -229,19 +186,6 @@ def test_a_kill_that_hit_nothing_is_no_fault() -> None:
     assert after(made, TWIN) == []
 
 
-def test_a_late_kill_has_not_hit_the_attempt_before() -> None:
-    """Attempt 2 was done when the second kill came, 0.2 s after the first."""
-    tried = [
-        attempt(0, 1, 0, 2),
-        attempt(1, 1, 1, 2, "killed"),
-        attempt(1, 2, 2.05, 2.15),
-        attempt(2, 1, 2, 4),
-    ]
-    faults = [Fault("kill", 2, 2, "a", 1), Fault("kill", 2.2, 2.2, "a", 1)]
-    (found,) = after(
-        stream([job(0, 0, 2), job(1, 1, 2.15), job(2, 2, 4)], tried, faults, fault="kill"), TWIN
-    )
-    assert (found.fault.at_s, found.hit) == (2, 1)
 
 
 def test_a_closed_stream_never_catches_up() -> None:
@@ -262,13 +206,6 @@ def test_a_closed_stream_never_catches_up() -> None:
     assert (found.hit, found.restart_s, found.recovery_s) == (1, 0, None)
 
 
-def test_a_neighbour_hits_nobody_and_is_over_when_it_ends() -> None:
-    """It is there from 1 to 5 s; job 1 ends at 6 s in place of 3, job 2 at 7."""
-    made = stream(
-        [job(0, 0, 2), job(1, 1, 6), job(2, 2, 7)], faults=[Fault("cpu_hog", 1, 5)], fault="cpu_hog"
-    )
-    (found,) = after(made, TWIN)
-    assert (found.hit, found.recovery_s) == (0, 6)
 
 
 def test_a_flood_is_over_when_its_own_jobs_are_done() -> None:
@@ -280,14 +217,6 @@ def test_a_flood_is_over_when_its_own_jobs_are_done() -> None:
     assert after(made, TWIN)[0].recovery_s == 8
 
 
-def test_a_stream_still_behind_at_its_end_has_not_recovered() -> None:
-    """Neither stream completed any of it after the node had been lost."""
-    jobs = [job(0, 0, None, "never started"), job(1, 1, None, "never started")]
-    made = stream(
-        jobs, [attempt(0, 1, 5, None, "never started")], [Fault("node", 1, 3, "a")], fault="node"
-    )
-    (found,) = after(made, TWIN)
-    assert found.recovery_s is None
 
 
 @pytest.mark.parametrize("twin", [None, TWIN])
@@ -315,8 +244,6 @@ def test_what_has_no_interval_says_why(values: list[float], why: str) -> None:
     assert (found.low, found.why) == (None, why)
 
 
-def test_nothing_is_nothing_and_not_nought() -> None:
-    assert over_blocks([(("r", 1), None)]) is None
 
 
 @pytest.mark.parametrize(

@@ -96,9 +96,6 @@ def test_times_and_counts_by_loss(tmp_path: Path) -> None:
     assert last.lost == pytest.approx(0.03)
 
 
-def test_one_block_has_no_interval(tmp_path: Path) -> None:
-    found = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0, 3.0)), blocks=1)
-    assert [row.slowdown and row.slowdown.p for row in found.losses] == [None, None, None]
 
 
 def test_slowdowns_are_adjusted_over_all_losses_of_all_lines(tmp_path: Path) -> None:
@@ -115,14 +112,6 @@ def test_slowdowns_are_adjusted_over_all_losses_of_all_lines(tmp_path: Path) -> 
     assert adjusted == pytest.approx(min(1, 4 * first))
 
 
-def test_facts_that_are_no_numbers_refuse_the_cell(tmp_path: Path) -> None:
-    path = saved(tmp_path, MadeLine(root, losses=(0.0, 1.0)), blocks=1)
-    run = json.loads((tmp_path / "run.json").read_text())
-    run["benchmarks"][0]["extra_info"]["workload_facts"]["rtt_s"] = "short"
-    (tmp_path / "run.json").write_text(json.dumps(run))
-    refused: list[str] = []
-    assert len(network.lossy_cells([path], refused)) == 1
-    assert "rtt_s" in refused[0]
 
 
 @pytest.mark.parametrize("loss", ["much", "150", "-1", "nan"])

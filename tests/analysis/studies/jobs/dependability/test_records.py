@@ -79,18 +79,6 @@ def test_nodes_that_are_lost_are_paired_with_their_return() -> None:
     ]
 
 
-def test_times_that_were_not_told_are_missing() -> None:
-    def forget(told: dict[str, list[dict[str, Any]]]) -> None:
-        told["job"][0] |= {"end_s": None, "outcome": "never ended", "lost_s": None}
-        told["attempt"][0] |= {"admit_s": None, "start_s": None, "end_s": None, "node": None}
-
-    (found,), _ = changed(forget)
-    assert (found.jobs[0].end_s, found.jobs[0].lost_s, found.jobs[0].response_s) == (
-        None,
-        None,
-        None,
-    )
-    assert (found.attempts[0].begin_s, found.attempts[0].node) == (None, None)
 
 
 CHANGES: dict[str, Callable[[dict[str, list[dict[str, Any]]]], object]] = {
@@ -129,15 +117,6 @@ def test_a_cell_that_failed_is_said_and_others_are_read() -> None:
     assert f"{gone} failed" in line
 
 
-def test_checkpoints_of_an_unfinished_job_are_not_lost_twice() -> None:
-    """Of 8 s, 4 of the lost job and half a second of the other's checkpoints are gone."""
-    tried = [
-        replace(attempt(at, 1, 0, 4, how), checkpoints=1, cost_s=0.5)
-        for at, how in enumerate(("done", "killed"))
-    ]
-    assert totals(stream([job(0, 0, 4), job(1, 0, 4, "killed")], tried)).useful == pytest.approx(
-        3.5 / 8
-    )
 
 
 def test_a_node_away_before_or_after_all_jobs_loses_no_time() -> None:

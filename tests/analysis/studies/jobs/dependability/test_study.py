@@ -69,16 +69,6 @@ def _geometric(values: tuple[float, ...]) -> float:
     return math.prod(values) ** (1 / len(values))
 
 
-def test_only_neighbours_are_asked_for_isolation() -> None:
-    streams = [
-        one
-        for block in (1, 2, 3)
-        for one in (slowed(block, 1 + block / 10, "few_cores"), clean(block))
-    ]
-    plain, limited = arms(streams, MARGIN)
-    assert (plain.fault, plain.isolation, plain.slowdown) == ("", None, None)
-    assert (limited.fault, limited.isolation) == ("few_cores", None)
-    assert known(limited.slowdown).p_adjusted is not None
 
 
 def test_p_is_holms_over_all_faults() -> None:
@@ -112,18 +102,8 @@ def test_the_twin_has_equal_checkpoints_and_retries_if_it_exists() -> None:
         assert twin_of(faulty, [stranger]) is None
 
 
-def test_without_any_twin_nothing_is_compared_and_it_is_said() -> None:
-    (arm,) = arms([slowed(block, 1.5) for block in (1, 2, 3)], MARGIN)
-    assert (arm.slowdown, arm.paired, arm.isolation) == (None, 0, "not judged")
-    assert any("3 of 3" in note for note in arm.notes)
 
 
-def test_arms_that_differ_in_retries_alone_are_two() -> None:
-    streams = [slowed(1, 1.5), replace(slowed(1, 1.2), retries=3), clean(1)]
-    assert [arm.name for arm in named(arms(streams, MARGIN)[1:])] == [
-        "cpu_hog",
-        "cpu_hog, retries 3",
-    ]
 
 
 def test_jobs_that_the_fault_cost_for_good_are_counted() -> None:
@@ -176,25 +156,8 @@ def test_jobs_that_are_sooner_because_others_died_are_no_gain(snapshot: Snapshot
     assert not arms(slower, MARGIN)[1].thinned
 
 
-def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: SnapshotAssertion) -> None:
-    streams = [
-        one
-        for block in (1, 2, 3)
-        for one in (killing(block, "little_memory", 3, 1.0), clean(block))
-    ]
-    _, arm = arms(streams, MARGIN)
-    assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
-    assert any("nothing remains to compare" in note for note in arm.notes)
-    assert text.render(reported(streams, MARGIN, ())) == snapshot
 
 
-def test_a_neighbour_that_costs_jobs_is_never_isolated() -> None:
-    streams = [
-        one
-        for block in (1, 2, 3)
-        for one in (killing(block, "memory_hog", 1, 1 + block / 100), clean(block))
-    ]
-    assert arms(streams, MARGIN)[1].isolation == "open"
 
 
 def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
@@ -211,14 +174,6 @@ def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
     assert (arm.strikes, arm.recovered, arm.figures["recovery_s"]) == (10, 1, None)
 
 
-def test_notes(snapshot: SnapshotAssertion) -> None:
-    situations = {
-        "no fault struck": [replace(clean(1), fault="kill"), clean(1)],
-        "twins with other retries": [replace(slowed(1, 1.2), retries=3), clean(1)],
-    }
-    assert {
-        case: arms(streams, MARGIN)[1].notes for case, streams in situations.items()
-    } == snapshot
 
 
 def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any) -> Stream:
@@ -270,27 +225,10 @@ def test_a_drop_is_claimed_by_holms_p_and_never_of_two_blocks() -> None:
     ] == [None]
 
 
-def test_poisoned_clients_may_be_a_parameter_of_the_workload() -> None:
-    one = learned(1, "federated", (0.9,))
-    _, poisoned = poisonings(
-        [one, replace(one, params={**one.params, "poisoned": 3}, jobs=learned(1, "", (0.6,)).jobs)]
-    )
-    assert poisoned.poisoned == 3
-    assert known(poisoned.drop).value == pytest.approx(0.3)
 
 
-def test_without_a_clean_run_no_drop_is_made_up() -> None:
-    (only,) = poisonings([learned(1, "poisoned", (0.5,), poisoned=4)])
-    assert (only.drop, only.clean) == (None, "")
 
 
-def test_jobs_that_are_not_federated_or_not_done_have_no_part() -> None:
-    other = learned(1, "train", (0.9,))
-    trained = replace(
-        other, classes=({"name": "federated", "kind": "train", "params": {"lr": 0.1}},)
-    )
-    failed = replace(other, jobs=tuple(replace(one, outcome="failed") for one in other.jobs))
-    assert poisonings([trained, failed]) == []
 
 
 def test_a_drop_is_against_its_own_clean_run_or_another_s() -> None:

@@ -51,21 +51,8 @@ def test_black_boxes_learn_what_batch_and_cache_do(name: str) -> None:
     assert np.abs(said - truth).max() < 0.05
 
 
-def test_ridge_follows_the_trend_beyond_what_it_saw() -> None:
-    """Batch 64 was never measured; twice the largest measured one takes √2 of its time."""
-    made = made_table(noise=0.01)
-    (said,) = np.exp(
-        learners(made)["ridge"](made, made.configurations)(
-            points([{"batch": 64.0, "cache": "warm"}], made)
-        )
-    )
-    assert said == pytest.approx(law(64, "warm"), rel=0.1)
 
 
-def test_the_baseline_is_the_mean_of_what_models_see() -> None:
-    made = made_table()
-    (said,) = mean(made, made.runs)(made.points.iloc[[0]])
-    assert said == pytest.approx(np.log(made.measured).mean())
 
 
 def jobs(law_s: dict[str, tuple[float, float, float]]) -> list[Measurement]:
@@ -112,37 +99,16 @@ def test_the_law_of_work_is_found_exactly() -> None:
     assert np.isnan([unknown, never]).all()  # a class that was not measured, and a time below 0
 
 
-def test_white_boxes_need_times_and_rows_with_their_inputs() -> None:
-    waits = table(
-        [Measurement(str(at), "r", {"work": float(at)}, float(at)) for at in range(4)], "wait_s"
-    )
-    assert list(learners(made_table())) == list(learners(waits)) == ["ridge", "trees"]
 
 
-def test_jobs_of_one_size_tell_no_law_of_work() -> None:
-    made = table(
-        [
-            Measurement(name, "r", {"class": name, "work": work}, work)
-            for name, work in (("a", 1.0), ("b", 2.0), ("c", 1.0))
-        ],
-        "service_s",
-    )
-    with pytest.raises(Refused, match="the same size"):
-        learners(made)["work"](made, made.runs)
 
 
-FINITE = st.floats(-1e6, 1e6).map(lambda one: round(one, 3))
 
 
 def numbers(*values: float) -> pd.DataFrame:
     return pd.DataFrame({"n": np.array(values, float)})
 
 
-@given(st.lists(FINITE, min_size=3, max_size=30).filter(lambda all_: len(set(all_)) > 1))
-def test_numbers_are_standardised(values: list[float]) -> None:
-    coded = Coding(numbers(*values)).coded(numbers(*values))
-    assert coded.mean() == pytest.approx(0, abs=1e-6)
-    assert coded.std() == pytest.approx(1, abs=1e-6)
 
 
 def test_numbers_over_a_wide_range_are_seen_by_their_logarithms() -> None:
@@ -181,14 +147,6 @@ def test_factors_that_part_the_rows_alike_are_one() -> None:
     )
 
 
-def test_a_name_of_every_row_is_a_label_and_no_factor() -> None:
-    told = [
-        Measurement(str(at), str(at), {"a": float(at % 2), "label": f"x{at}"}, 1.0)
-        for at in range(MOST_LEVELS + 1)
-    ]
-    made = table(told, "time_s")
-    assert names_of(made.points) == []
-    assert [note.split()[0] for note in made.notes] == ["label"]
 
 
 def test_missing_values_are_the_commonest_of_the_agreeing_rows() -> None:
@@ -210,10 +168,6 @@ def test_missing_values_are_the_commonest_of_the_agreeing_rows() -> None:
     assert filled(made, {"batch": 64.0})["format"] == "jpg"
 
 
-def test_values_are_seen_by_logarithms_only_if_all_are_above_0() -> None:
-    told = [Measurement(str(at), str(at), {"a": float(at)}, float(at)) for at in range(3)]
-    assert not table(told, "wait_s").log
-    assert table(told[1:], "wait_s").log
 
 
 def test_rows_are_thinned_evenly_by_group() -> None:
@@ -222,26 +176,6 @@ def test_rows_are_thinned_evenly_by_group() -> None:
     assert (len(kept), sum(one.configuration == "b" for one in kept)) == (20, 10)
 
 
-def test_what_lies_beyond_all_that_was_measured_is_named(snapshot: SnapshotAssertion) -> None:
-    """Only the diagonal was measured: the corner is beyond, though within both ranges."""
-    cache = pd.DataFrame({"cache": np.array(["cold", "warm"])})
-    line = np.arange(10.0)
-    never_together = pd.DataFrame({"n": np.arange(4.0), "a": [*"xxyy"], "b": [*"uvuu"]})
-    found = {
-        "numbers": beyond(numbers(1, 2, 3), numbers(2, 1, 5, 0.5, np.nan)),
-        "a level": beyond(cache, pd.DataFrame({"cache": np.array(["hot"])})),
-        "a corner": beyond(
-            pd.DataFrame({"a": line, "b": line}), pd.DataFrame({"a": [4.5, 0.0], "b": [4.5, 9.0]})
-        ),
-        "names": beyond(never_together, pd.DataFrame({"n": [1.5], "a": ["y"], "b": ["v"]})),
-    }
-    assert {case: [bool(one) for one in some] for case, some in found.items()} == {
-        "numbers": [False, False, True, True, True],
-        "a level": [True],
-        "a corner": [False, True],
-        "names": [False],
-    }
-    assert found == snapshot
 
 
 GROUPS = st.lists(st.sampled_from("abcdefghijklmnop"), min_size=LEAST, max_size=60).filter(
@@ -262,12 +196,6 @@ def test_no_group_is_on_both_sides_and_each_row_is_left_out_once(
     assert sorted(seen) == list(range(len(groups)))
 
 
-@given(GROUPS)
-def test_folds_have_equally_many_groups_give_or_take_one(named: list[str]) -> None:
-    groups = np.array(named)
-    counts = [len(set(groups[test])) for _, test in PredefinedSplit(folds(groups, 4)).split()]
-    assert len(counts) == 4
-    assert max(counts) - min(counts) <= 1
 
 
 def test_fewer_than_five_groups_are_refused() -> None:
@@ -275,7 +203,3 @@ def test_fewer_than_five_groups_are_refused() -> None:
         folds(np.array(list("aabbccdd")))
 
 
-@given(GROUPS)
-def test_each_group_weighs_the_same(named: list[str]) -> None:
-    groups = np.array(named)
-    assert weights(groups).sum() == pytest.approx(len(set(named)))

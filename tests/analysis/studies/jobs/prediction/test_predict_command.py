@@ -137,20 +137,8 @@ def test_points_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert (unknown["value"], unknown["low"]) == (None, None)
 
 
-def test_what_a_model_leans_on_most(capsys: pytest.CaptureFixture[str]) -> None:
-    leans = data(capsys, "predict fit measured.csv")["leans_on"]
-    assert leans["batch"] > leans["cache"] > 0.5
 
 
-def test_predicted_times_for_programs_say_how_far_off_they_are(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    found = data(capsys, "predict service streams.json --model work")
-    short, long = sorted(found["classes"], key=lambda one: -one["jobs"])
-    assert (short["name"], long["name"]) == ("short", "long")
-    assert short["off"] < 0.05
-    assert short["ordered"] > 0.95
-    assert long["predicted_s_per_work"] == pytest.approx(long["measured_s_per_work"], rel=0.05)
 
 
 def test_predicted_times_go_back_to_the_scheduler() -> None:

@@ -59,11 +59,6 @@ def test_parameters_of_variants_are_factors_and_lists_are_none(tmp_path: Path) -
     assert made.copies == {"threads": ("warm",)}
 
 
-def test_a_cell_that_failed_is_left_out_and_said(tmp_path: Path) -> None:
-    broken = Arm("tuned", broken={2: ("failed", "out of memory")})
-    made = read([saved(tmp_path, Made(arms=(STOCK, broken), blocks=3))], None)
-    assert len(made.measured) == 5
-    assert "1 of 6" in made.notes[0]
 
 
 def test_a_design_gives_the_levels_of_its_settings(tmp_path: Path) -> None:
@@ -98,26 +93,8 @@ def test_a_job_is_a_row_under_its_stream_its_class_and_itself(tmp_path: Path) ->
     assert made.copies["class"] == ("replicas", "kind", "lr")
 
 
-def test_the_size_of_a_job_takes_precedence_over_its_stream(tmp_path: Path) -> None:
-    """Parameters of the workload have the names of what a job has: work, replicas, cores."""
-    path = Path(streams(tmp_path, runs=1))
-    told = json.loads(path.read_text())
-    (workload,) = told["deeptweak"]["workloads"].values()
-    workload["params"] |= {"work": 99, "replicas": 99}
-    path.write_text(json.dumps(told), encoding="utf-8")
-    found, _, _ = rows_of([str(path)], "service_s")
-    assert {row.factors["replicas"] for row in found} == {1, 2}
-    assert max(float(row.factors["work"]) for row in found) < 99
 
 
-def test_the_order_of_service_is_no_configuration_of_a_job(tmp_path: Path) -> None:
-    path = Path(streams(tmp_path))
-    told = json.loads(path.read_text())
-    for at, benchmark in enumerate(told["benchmarks"]):
-        for row in benchmark["extra_info"]["report"]["job"]:
-            row |= {"priority": at, "tenant": f"tenant {at}"}
-    path.write_text(json.dumps(told), encoding="utf-8")
-    assert len({row.configuration for row in rows_of([str(path)], "service_s")[0]}) == 2
 
 
 def test_streams_of_the_same_jobs_are_one_run(tmp_path: Path) -> None:
@@ -135,8 +112,6 @@ def test_streams_of_the_same_jobs_are_one_run(tmp_path: Path) -> None:
     assert (len({row.configuration for row in rows}), len({row.run for row in rows})) == (2, 3)
 
 
-def test_waits_are_of_the_stream_and_not_of_the_class(tmp_path: Path) -> None:
-    assert len(set(read([streams(tmp_path)], "response_s").configurations)) == 1
 
 
 def test_endless_jobs_and_backward_clocks_are_out_and_counted(tmp_path: Path) -> None:
@@ -156,22 +131,8 @@ def test_endless_jobs_and_backward_clocks_are_out_and_counted(tmp_path: Path) ->
     assert (len(waits), min(waits) >= 0) == (28, True)
 
 
-def test_results_of_jobs_can_be_predicted(tmp_path: Path) -> None:
-    path = Path(streams(tmp_path, runs=1))
-    told = json.loads(path.read_text())
-    for row in told["benchmarks"][0]["extra_info"]["report"]["job"]:
-        row["result"] = {"accuracy": 0.9}
-    path.write_text(json.dumps(told), encoding="utf-8")
-    found, _, _ = rows_of([str(path)], "result.accuracy")
-    assert {row.value for row in found} == {0.9}
 
 
-def test_csv_says_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "made.csv"
-    path.write_text(as_csv(rows()), encoding="utf-8")
-    made = read([str(path)], None)
-    assert made.measured.tolist() == [one.value for one in rows()]
-    assert (len(set(made.configurations)), len(set(made.runs))) == (12, 6)
 
 
 def test_a_list_of_jobs_gives_times_and_configuration_names(tmp_path: Path) -> None:

@@ -85,13 +85,6 @@ def test_effects_are_those_the_times_were_made_with(tmp_path: Path, asked: Any) 
     assert found["times"]["n"] == 4
 
 
-def test_levels_that_are_numbers_stand_by_size(tmp_path: Path, asked: Any) -> None:
-    assert [one["levels"][0] for one in asked(grid(tmp_path, additive))["points"]] == [
-        "16",
-        "16",
-        "128",
-        "128",
-    ]
 
 
 def test_a_point_that_loses_jobs_is_not_flattered_and_never_wins(
@@ -169,5 +162,3 @@ def half_a_grid(folder: Path) -> Path:
     )
 
 
-def test_half_a_grid_is_no_factorial(tmp_path: Path, asked: Any) -> None:
-    assert "2 of 4" in asked(half_a_grid(tmp_path))["why"]

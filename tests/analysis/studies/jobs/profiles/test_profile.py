@@ -67,12 +67,6 @@ def test_response_time_is_wait_start_computing_limit_and_rest(profiled: Any) -> 
     assert row["response_s"]["value"] == pytest.approx(10)
 
 
-def test_what_a_job_says_of_its_own_start_up_counts_there(profiled: Any) -> None:
-    row = one(
-        profiled({(HALF, "stock", 1): report([job(starts=1, runs=9, result={"startup_s": 2.0})])})
-    )
-    assert parts(row)["start-up"] == pytest.approx(0.3)
-    assert sum(parts(row).values()) == pytest.approx(1)
 
 
 def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) -> None:
@@ -85,21 +79,8 @@ def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) ->
     assert parts(row)["computing"] == pytest.approx(0.4)
 
 
-def test_without_a_limit_a_job_is_held_against_the_machine(profiled: Any) -> None:
-    """Four CPUs: 2 s of CPU time in 1 s are half of the machine."""
-    row = one(profiled({(HALF, "stock", 1): report([job(runs=1, cpu_s=2.0)], slots=2)}, cpus=4))
-    assert row["cpu"]["value"] == pytest.approx(0.5)
-    assert row["memory"] is None
 
 
-def test_memory_that_is_shared_is_not_held_against_a_limit(profiled: Any) -> None:
-    """A framework's 500 MiB from before the fork: resident, without a peak of the cgroup."""
-    assert (
-        one(profiled({(HALF, "stock", 1): report([job(memory_mib=256, max_rss_mib=700.0)])}))[
-            "memory"
-        ]
-        is None
-    )
 
 
 def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:
@@ -140,11 +121,6 @@ def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:
     assert found["high"] - found["value"] == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
 
 
-def test_two_runs_have_no_interval(profiled: Any) -> None:
-    told = {(HALF, "stock", at): report([job(runs=at)]) for at in (1, 2)}
-    found = one(profiled(told))["time_s"]
-    assert (found["low"], found["high"]) == (None, None)
-    assert "3 runs" in found["why"]
 
 
 def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None:
@@ -181,31 +157,8 @@ def test_the_best_systems_of_several_classes_have_holms_p(profiled: Any) -> None
     )
 
 
-def test_a_tweak_set_is_a_system_and_a_copy_of_stock_is_none(profiled: Any) -> None:
-    told = {
-        (ONE, name, at): report([job(runs=at * by)])
-        for at in (1, 2, 3)
-        for name, by in (("stock", 1.0), ("fast", 0.5 + 0.01 * at))
-    }
-    found = profiled(told)
-    assert [row["system"] for row in found["profile"]] == [f"{ONE} under fast", ONE]
-    assert [row["runs"] for row in found["profile"]] == [3, 3]
 
 
-def test_jobs_that_were_not_done_at_once_are_counted_and_named(
-    profiled: Any, snapshot: SnapshotAssertion
-) -> None:
-    killed = {**job(1), "outcome": "killed", "end_s": None}
-    found = profiled(
-        {
-            (ONE, "stock", 1): report(
-                [job(0), killed, job(2, attempts=2), {**job(3), "start_s": None}]
-            )
-        }
-    )
-    row = one(found)
-    assert (row["jobs"], row["lost"]) == (1, 3)
-    assert row["why_lost"] == snapshot
 
 
 def test_pages_and_refusals(
@@ -240,33 +193,8 @@ def test_pages_and_refusals(
         assert {"out": out, "err": err} == snapshot(name=case)
 
 
-SHARES = st.floats(0, 50, allow_subnormal=False)
 
 
-@given(
-    waits=SHARES,
-    starts=SHARES,
-    runs=SHARES,
-    cpu=SHARES,
-    throttled=SHARES,
-    replicas=st.integers(1, 8),
-)
-def test_shares_are_shares_whatever_was_told(
-    waits: float, starts: float, runs: float, cpu: float, throttled: float, replicas: int
-) -> None:
-    row = job(
-        0,
-        waits=waits,
-        starts=starts,
-        runs=runs,
-        cpu_s=cpu,
-        throttled_s=throttled,
-        replicas=replicas,
-        startup_s=throttled,
-    )
-    found = parts_of(pd.DataFrame([row]))[[*PARTS]].iloc[0].dropna()
-    assert found.between(-1e-9, 1 + 1e-9).all()
-    assert "computing" not in found or found.sum() == pytest.approx(1)
 
 
 def test_systems_are_called_by_what_differs() -> None:
@@ -370,55 +298,10 @@ def test_runs_of_two_machines_are_refused(
     assert "other.json: ran on another machine" in err
 
 
-@pytest.mark.parametrize(
-    ("command", "kind"),
-    [one for one in COMMANDS if not one[0].startswith(("predict", "scale fit"))],
-)
-def test_a_copy_changes_nothing_and_is_said(
-    command: str,
-    kind: str,
-    made: dict[str, Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    renamed = command.endswith("report")
-    alone = data(capsys, *command.split(), made[kind])
-    assert (
-        main(
-            [
-                *command.split(),
-                str(made[kind]),
-                str(moved(tmp_path, made[kind], elsewhere=False, renamed=renamed)),
-                "--json",
-            ]
-        )
-        == 0
-    )
-    out, err = capsys.readouterr()
-    both = json.loads(out)
-    assert "a copy" in err + str(both.pop("refused", []))
-    alone.pop("refused", None)
-    assert both == alone
 
 
-def test_a_copy_is_no_further_row_to_learn_from(
-    made: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    names = made["profile"], moved(tmp_path, made["profile"], elsewhere=False)
-    alone, both = (
-        data(capsys, "predict", "cv", *names[:count], "--models", "ridge") for count in (1, 2)
-    )
-    assert both["validations"] == alone["validations"]
-    assert any("as a copy" in line for line in both["table"]["notes"])
 
 
-def test_a_copy_gives_a_law_no_further_jobs(made: dict[str, Path], tmp_path: Path) -> None:
-    alone, _ = points([str(made["scaling"])])
-    both, left_out = points(
-        [str(made["scaling"]), str(moved(tmp_path, made["scaling"], elsewhere=False))]
-    )
-    assert both == alone
-    assert any("a copy" in line for line in left_out)
 
 
 @pytest.mark.parametrize("first", ["whole", "part"])

@@ -9,15 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queue_fits import little_sentence as said
-from analysis.studies.jobs.queue_times import (
-    JobColumns,
-    LawPart,
-    Little,
-    columns,
-    little,
-    most_held,
-)
+from analysis.studies.jobs.queue_fits import JobColumns, columns, little, most_held
 from analysis.studies.jobs.records import JobRun, Stream
 from tests.analysis.answers import known
 
@@ -75,9 +67,6 @@ def test_with_a_job_that_never_ends_it_is_of_the_time_before(
         )
 
 
-def test_a_job_that_never_ends_first_of_all_leaves_no_time() -> None:
-    assert little(of((0, 0, None), (1, 1, 2))) is None
-    assert little(of((0, None, None), (1, 1, 2))) is None
 
 
 def test_how_many_slots_were_held_at_once() -> None:
@@ -86,17 +75,8 @@ def test_how_many_slots_were_held_at_once() -> None:
     assert most_held(of((0, None, None))) == 0
 
 
-def test_a_job_whose_clock_went_backwards_arrived_all_the_same() -> None:
-    found = of((0, 0, 2), (1, 0.5, 4), (2, 2, 3))
-    assert found.submit.tolist() == [0, 1, 2]
-    assert np.isnan(found.taken).tolist() == [False, True, False]
-    law = known(little(found))
-    assert law.jobs == 2
 
 
-def test_a_slot_is_taken_when_a_job_is_admitted() -> None:
-    found = columns(Stream("made", "made", (JobRun(1, 0.0, 1.0, 3.0, 5.0),)))
-    assert (found.taken.tolist(), found.end.tolist()) == ([1.0], [5.0])
 
 
 def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
@@ -113,8 +93,6 @@ def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
         "ended alone": JobRun(7, 5.0, None, None, 6.0),
         "never came": JobRun(7, None, None, 5.0, 6.0),
         "twice": JobRun(1, 5.0, None, 5.0, 6.0),
-        "numbered before": JobRun(0, 1.5, None, 5.0, 6.0),
-        "came at once": JobRun(2, 0.0, None, 2.0, 6.0),
         "failed": JobRun(7, 5.0, None, 5.0, 6.0, "failed"),
         "killed": JobRun(7, 5.0, None, 5.0, 6.0, "killed"),
         "wide": JobRun(7, 5.0, None, 5.0, 6.0, replicas=2),
@@ -129,7 +107,3 @@ def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
     assert columns(replace(trace, measured=False)).findings == ()
 
 
-def test_a_law_that_does_not_hold_is_called_broken() -> None:
-    """No job's times can break the law; this guards changes to the integration."""
-    broken = Little(0, 1, 1, (LawPart("waiting", 1.0, 1.1, 0.1),), 1.0)
-    assert "BROKEN: waiting" in said([broken])

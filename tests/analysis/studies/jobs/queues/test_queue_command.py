@@ -73,7 +73,6 @@ def page(capsys: pytest.CaptureFixture[str], words: str) -> str:
         "predict --rate 6 --service 0.2 --servers 1,2",
         "predict --rate 20 --service 0.2 --servers 2 --room 4",
         "predict --class 1:0.3:1 --class 2:0.5:1 --class 3:0.5:1",
-        "predict --class 1:0.3:1 --class 2:0.5:1 --preemptive",
         "closed --users 1,10 --think 5 --demand cpu=0.05 --demand disk=0.08",
     ],
 )
@@ -112,7 +111,6 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(
         "predict --rate nan --service 1",
         "predict --rate 1 --service 1 --servers 0",
         "predict --rate 1 --service 1 --servers 2 --room 1",
-        "predict --rate 1 --service 0.1 --preemptive",
         "predict --class 1:2",
         "predict --class 1:x:2",
         "predict --class 1:2:0.1 --rate 3",
@@ -147,23 +145,16 @@ def test_predictions_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = data(capsys, "queue predict --rate 0.8 --service 1 --scv-service 4")["predictions"]
     waits = {one["queue"]["model"]: one["queue"]["wait_s"] for one in found["models"]}
     assert waits == pytest.approx({"M/M/1": 4, "M/G/1": 10, "G/G/1 Kingman": 10})
-    (found,) = data(capsys, "queue predict --rate 20 --service 0.2 --servers 2 --room 2")[
-        "predictions"
-    ]
-    # Who is let in is served at once.
-    assert found["models"][0]["wait_tails_s"] == {"0.9": 0, "0.99": 0}
     two, three = (
         one["models"][0]["wait_s"]
         for one in data(capsys, "queue predict run.json --servers 2,3")["predictions"]
     )
     assert two["low"] < 0.1125 < two["high"]
     assert three["value"] < two["low"]
-    first, second = data(capsys, "queue predict --class 1:0.3:1 --class 2:0.5:1:1 --preemptive")[
-        "answers"
-    ][0]["classes"]
-    assert (first["response_s"], second["response_s"]) == pytest.approx(
-        (1 / 0.7, 1 / 0.7 + 0.8 / 0.14)
-    )
+    first, second = data(capsys, "queue predict --class 1:0.3:1 --class 2:0.5:1:1")["answers"][0][
+        "classes"
+    ]
+    assert (first["wait_s"], second["wait_s"]) == pytest.approx((0.8 / 0.7, 0.8 / 0.14))
     found = data(capsys, "queue closed --users 2 --demand cpu=1 --demand disk=2")
     assert found["answers"][0]["rate_per_s"] == pytest.approx(3 / 7)
 
@@ -200,8 +191,3 @@ def test_why_no_model_applies(
     assert what in answer.partition("no model applies")[0]
 
 
-def test_help_of_every_step_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for step in ("fit", "predict", "validate", "closed"):
-        with pytest.raises(SystemExit, match="0"):
-            main(["queue", step, "--help"])
-        assert f"analysis queue {step}" in capsys.readouterr().out

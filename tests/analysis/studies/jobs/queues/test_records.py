@@ -60,31 +60,8 @@ def test_an_untouched_copy_with_the_same_jobs_is_left_out() -> None:
     assert refused == []
 
 
-def test_attempts_and_what_struck_are_read() -> None:
-    saved = streamed_run(SMALL, 1)
-    report = saved["benchmarks"][0]["extra_info"]["report"]
-    report["job"][1]["attempts"] = 3
-    report["stream"][0]["fault"] = {"fault": "kill", "fault_rate_per_s": 1.0}
-    (found,), _ = read(saved)
-    assert [job.attempts for job in found.jobs] == [1, 3, 1, 1, 1]
-    assert found.fault == "kill"
 
 
-def test_missing_is_missing() -> None:
-    saved = streamed_run(SMALL, 1)
-    saved["benchmarks"][0]["extra_info"]["report"]["job"][2] |= {
-        "admit_s": None,
-        "start_s": None,
-        "end_s": None,
-        "outcome": "never started",
-        "priority": None,
-    }
-    (found,), _ = read(saved)
-    assert (found.jobs[2].admit_s, found.jobs[2].end_s, found.jobs[2].priority) == (
-        None,
-        None,
-        None,
-    )
 
 
 def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
@@ -100,10 +77,6 @@ def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
     assert (from_csv.slots, from_csv.measured) == (None, True)
 
 
-def test_a_trace_of_arrivals_was_not_measured() -> None:
-    (found,) = csv_file.parse_jobs("job,submit_s,class,work\n0,0.5,a,3\n1,0.75,a,4\n", "trace.csv")
-    assert not found.measured
-    assert [job.submit_s for job in found.jobs] == [0.5, 0.75]
 
 
 def test_runs_of_one_list_are_streams_of_one_group() -> None:
@@ -146,27 +119,6 @@ def test_named_files_are_grouped_and_unreadable_ones_reported(tmp_path: Path) ->
         groups([str(tmp_path / "wrong.csv")], [])
 
 
-@pytest.mark.parametrize(
-    ("part", "name", "value"),
-    [
-        ("job", "submit_s", "soon"),
-        ("job", "end_s", 1e300),
-        ("job", "outcome", "fine"),
-        ("job", "job", -1),
-        ("job", "priority", 1.5),
-        ("job", "replicas", "two"),
-        ("stream", "slots", 0),
-        ("stream", "engine", None),
-    ],
-)
-def test_an_edited_field_leaves_its_cell_out_and_says_so(
-    part: str, name: str, value: object, snapshot: SnapshotAssertion
-) -> None:
-    saved = streamed_run(SMALL, 3)
-    saved["benchmarks"][0]["extra_info"]["report"][part][part == "job"][name] = value
-    found, refused = read(saved)
-    assert len(found) == 2
-    assert refused == snapshot
 
 
 def test_cells_without_one_stream_of_jobs_are_left_out(snapshot: SnapshotAssertion) -> None:
@@ -226,8 +178,6 @@ def as_run(run: dict[str, Any], run_id: str) -> dict[str, Any]:
     return run
 
 
-def test_the_copy_of_the_untouched_machine_had_the_same_jobs(tmp_path: Path) -> None:
-    assert counted(tmp_path, streamed_run(THIRTY_JOBS, 3, again=True)) == ([3], [])
 
 
 def test_the_copy_stands_in_for_an_unmeasured_untouched_machine(tmp_path: Path) -> None:
@@ -258,15 +208,6 @@ def test_a_second_run_of_another_seed_is_evidence(tmp_path: Path) -> None:
     assert (found, refused) == ([6], [])
 
 
-def test_a_list_that_holds_a_stream_twice_holds_it_once(tmp_path: Path) -> None:
-    head, *lines = as_csv(rows(THIRTY_JOBS)).splitlines()
-    path = tmp_path / "jobs.csv"
-    path.write_text(
-        "\n".join([f"run,{head}", *(f"{run},{line}" for run in "abc" for line in lines)])
-    )
-    refused: list[str] = []
-    assert [len(group) for group in groups([str(path), str(path)], refused)] == [1]
-    assert "5 streams" in refused[0]
 
 
 @pytest.mark.parametrize(

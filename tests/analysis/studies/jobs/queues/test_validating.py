@@ -44,10 +44,6 @@ def test_an_m_m_2_agrees_with_erlang() -> None:
     assert found.notes == ()
 
 
-def test_the_mean_wait_is_the_arithmetic_mean_over_jobs() -> None:
-    made_of = [stream(SHORT, 7000 + at) for at in range(3)]
-    waits_s = [known(job.taken_s) - known(job.submit_s) for one in made_of for job in one.jobs]
-    assert known(validate(fit(made_of), made_of, 0.1).wait_s).value == pytest.approx(fmean(waits_s))
 
 
 def test_six_hundred_jobs_lie_within_3_standard_errors_of_plan() -> None:
@@ -75,13 +71,6 @@ def test_one_server_with_equal_services_is_pollaczek_khinchine() -> None:
     assert model(found, "M/M/1").verdict == "differs"
 
 
-def test_priorities_are_held_against_cobham() -> None:
-    found = of(replace(LONG, jobs=2000, priorities={1: 0.3, 2: 0.7}, policy="priority"))
-    first, second = (one for one in found.held if one.model == "Cobham")
-    assert (first.priority, second.priority) == (1, 2)
-    assert first.predicted_s < second.predicted_s
-    assert {first.verdict, second.verdict} <= {"agrees", "open"}
-    assert model(found, "M/M/2").verdict == "not judged"
 
 
 def test_too_much_work_has_no_stationary_figure() -> None:
@@ -148,26 +137,5 @@ def test_what_carries_no_verdict_says_why(snapshot: SnapshotAssertion) -> None:
     assert notes == snapshot
 
 
-def test_waves_of_arrivals_are_noted() -> None:
-    made = [stream(SHORT, 7000 + at) for at in range(3)]
-    found = fit(made)
-    refused = replace(
-        known(found.arrivals),
-        tests=tuple(replace(test, p_adjusted=0.001) for test in known(found.arrivals).tests),
-    )
-    assert "waves" in validate(replace(found, arrivals=refused), made, 0.1).notes[0]
 
 
-@pytest.mark.parametrize(
-    ("jobs", "rate_per_s", "short"),
-    [(200, 6, True), (400, 6, False), (600, 9, True)],
-)
-def test_how_long_a_run_must_be_goes_by_each_run(
-    jobs: int, rate_per_s: float, *, short: bool
-) -> None:
-    """Load .6 in two slots forgets in .1/(1 - √.6)² = 2 s, of which 20 are to pass: 39 s.
-
-    200 jobs come in 33 s. At .9 it is 38 s.
-    """
-    found = of(MadeStream(jobs=jobs, rate_per_s=rate_per_s), 3, planned=Inputs(rate_per_s, 0.2, 2))
-    assert any("short" in note for note in found.notes) is short

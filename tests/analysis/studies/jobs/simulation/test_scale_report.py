@@ -90,10 +90,6 @@ def test_the_choice_is_compared_with_one_number_for_all_jobs(reported: Reported)
     assert found["value"] == pytest.approx(np.mean(more))
 
 
-def test_jobs_and_their_node_seconds_count_by_start_and_end(reported: Reported) -> None:
-    rows = stream(1, 2)["job"]
-    expected = np.mean([2 * (row["end_s"] - row["start_s"]) for row in rows])
-    assert reported(both())["arms"][1]["streams"][0]["node_s_per_job"] == pytest.approx(expected)
 
 
 def test_how_far_the_law_was_off_and_to_which_side_is_told(reported: Reported) -> None:
@@ -121,14 +117,6 @@ def test_starting_a_job_is_no_part_of_the_time_it_ran(reported: Reported) -> Non
     assert one["node_s_per_job"] == pytest.approx(4)
 
 
-def test_other_numbers_of_slots_are_no_part_of_a_report(reported: Reported) -> None:
-    other = "job_stream:replicas=4:slots=4"
-    told = {(CHOSEN, "stock", 1): stream(1, None), (STATIC, "stock", 1): stream(1, 2)}
-    told[other, "stock", 1] = {**stream(1, 4), "stream": report([job()], slots=4)["stream"]}
-    assert [one["name"] for one in reported(told, **{other: {"replicas": 4}})["arms"]] == [
-        "chosen for each",
-        "2 for all",
-    ]
 
 
 def test_streams_of_other_jobs_stand_alone(reported: Reported) -> None:
@@ -154,9 +142,6 @@ def test_losing_the_jobs_off_the_target_makes_no_way_better(reported: Reported) 
     assert found["lost"] == 20
 
 
-def test_two_streams_carry_no_interval(reported: Reported) -> None:
-    _, static = reported(both(blocks=2))["arms"]
-    assert (static["more_within"]["low"], static["node_seconds"]["low"]) == (None, None)
 
 
 def test_pages_and_refusals(

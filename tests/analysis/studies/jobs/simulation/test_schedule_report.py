@@ -159,27 +159,10 @@ def broken(what: dict[str, Any], row: int = 3) -> dict[str, Any]:
     return made
 
 
-def test_a_second_stream_of_the_same_jobs_is_a_copy(reported: Reported) -> None:
-    place = reported(
-        *(stream(policy, seed) for seed in (1, 2, 3) for policy in ("sjf", "fifo")),
-        stream("fifo", 3),
-    )
-    assert (place["streams"], [note.partition(" ")[0] for note in place["notes"]]) == (3, ["1"])
 
 
-def test_two_streams_show_no_difference(reported: Reported) -> None:
-    place = reported(*(stream(policy, seed) for seed in (1, 2) for policy in ("sjf", "fifo")))
-    found = contrast(place)
-    assert (found["low"], found["p"], found["p_adjusted"]) == (None, None, None)
-    assert {one["longer_s"]["low"] for one in place["replays"]} == {None}
 
 
-def test_a_job_that_was_tried_again_has_no_part(reported: Reported) -> None:
-    again = stream("fifo", 1)
-    again["job"][7] |= {"attempts": 2, "end_s": again["job"][7]["end_s"] + 1000}
-    place = reported(again)
-    assert place["notes"][0].startswith("1 job excluded")
-    assert place["policies"]["figures"][0]["mean_response_s"] < 10
 
 
 def given_up(policy: str, seed: int, jobs: int) -> dict[str, Any]:
@@ -205,28 +188,8 @@ def test_a_policy_that_loses_the_slow_jobs_is_no_better_for_it(reported: Reporte
     assert priority == fifo | {"policy": "priority"}
 
 
-def test_policies_that_lost_the_same_jobs_lost_no_different_ones(reported: Reported) -> None:
-    reports = [stream(policy, seed) for seed in (1, 2, 3) for policy in ("fifo", "sjf")]
-    for one in reports:
-        next(row for row in one["job"] if row["job"] == 7)["outcome"] = "failed"
-    place = reported(*reports)
-    assert [note.partition(" ")[0] for note in place["notes"]] == ["6", "6"]  # jobs, and streams
-    assert [row["policy"] for row in place["policies"]["figures"]] == ["fifo", "sjf"]
 
 
-def test_a_policy_that_retries_slow_jobs_is_no_better_for_it(reported: Reported) -> None:
-    """All streams are fifo's.
-
-    Under what is called sjf the longest wait of each was of a job that was tried again, and has no
-    part.
-    """
-    reports = [stream("fifo", seed) for seed in (1, 1, 2, 2, 3, 3)]
-    for one in reports[::2]:
-        one["stream"][0]["policy"] = "sjf"
-        max(one["job"], key=lambda row: row["admit_s"] - row["submit_s"])["attempts"] = 2
-    place = reported(*reports)
-    assert "sjf is not compared with fifo" in place["notes"][-1]
-    assert [row["policy"] for row in place["policies"]["figures"]] == ["fifo"]
 
 
 def test_streams_with_and_without_a_tweak_set_are_not_paired(
@@ -307,21 +270,6 @@ def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
     assert ratio[0.0] < ratio[0.5] < 1
 
 
-def test_arms_are_paired_by_seed_and_adjusted_together() -> None:
-    found = simulate(source(2, 0.8), ("fifo", "sjf", "priority", "least_slack"), many=300, seeds=4)
-    streams = [jobs(source(2, 0.8), 300, seed) for seed in (1, 2, 3, 4)]
-    fifo_s, sjf_s = (
-        [figures(one, play(one, 2, policy)).mean_wait_s for one in streams]
-        for policy in ("fifo", "sjf")
-    )
-    sjf, priority, _ = found.waits
-    assert sjf.value == pytest.approx(
-        geometric_mean(own / base for own, base in zip(sjf_s, fifo_s, strict=True))
-    )
-    assert sjf.p_adjusted == sjf.p  # the others are first come here: one p in the family
-    assert (priority.p, lacking(priority)) == (None, "the same")
-    assert found.figures[0].mean_wait_s == pytest.approx(fmean(fifo_s))
-    assert found.figures[0].jain is None
 
 
 def test_figures_by_hand() -> None:
@@ -338,9 +286,6 @@ def test_figures_by_hand() -> None:
     assert found.jain == pytest.approx((3.5 + 3.5) ** 2 / (2 * (3.5**2 + 3.5**2)))
 
 
-def test_jains_index_is_1_for_equals_and_1_over_n_for_one_owner() -> None:
-    assert jain(np.array([2.0, 2.0, 2.0])) == pytest.approx(1)
-    assert jain(np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx(0.25)
 
 
 def test_a_policy_under_which_the_queue_grows_is_named(

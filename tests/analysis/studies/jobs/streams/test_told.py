@@ -56,14 +56,6 @@ def test_a_copy_of_stock_is_no_second_replicate() -> None:
     assert {stream.tweakset for stream in twice.streams} == {"stock"}
 
 
-def test_where_stock_was_not_measured_its_copy_stands_for_it() -> None:
-    run = from_json(streamed_run(MadeStream(jobs=60), runs=3, again=True), "made.json")
-    lost = next(cell for cell in run.cells if cell.tweakset == "stock")
-    broken = replace(lost, outcome="failed", reason="no memory", steps=None, metrics={}, report={})
-    cells = tuple(broken if cell is lost else cell for cell in run.cells)
-    kept = found(replace(run, cells=cells))
-    assert sorted(stream.tweakset for stream in kept.streams) == ["stock", "stock", "stock-again"]
-    assert any("no memory" in line for line in kept.refused)
 
 
 def test_waits_of_faulty_and_closed_streams_meet_no_model() -> None:
