@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from msgspec import Meta
 from scipy.optimize import least_squares
 
 from .errors import Refused
@@ -34,17 +35,14 @@ _NEAR = 1e-6
 class Law:
     """A job's time: startup + cost · work · (1 + serial·(n - 1) + crosstalk·n·(n - 1)) / n.
 
-    In seconds, with n replicas.
-
-    Gunther's universal scalability law (2007), as a time; without crosstalk it is Amdahl's (1967)
-    with that serial part. `cost_s` is what one unit of work takes one replica, `startup_s` what no
-    replica shortens.
+    In seconds, with n replicas: Gunther's universal scalability law (2007), as a time; without
+    crosstalk it is Amdahl's (1967) with that serial part.
     """
 
-    cost_s: float
-    serial: float = 0.0
-    crosstalk: float = 0.0
-    startup_s: float = 0.0
+    cost_s: Annotated[float, Meta(gt=0, le=1e12)]
+    serial: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    crosstalk: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    startup_s: Annotated[float, Meta(ge=0, le=1e12)] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +58,9 @@ class TimedJob:
 class LawFit:
     """A law fitted to points.
 
-    `intervals`: 95 %, by parameter; those held at 0, for want of points that could tell, are not
-        there. None where there are no more configurations (replicas and size) than parameters, or
-        no point scatters. `aicc` is Akaike's criterion for few points, on log times: the smaller
-        law is better by. `held_out` is the mean absolute error, as a fraction of the time, of
-        points whose replicas and size were left out of the fit; None where that was not asked, or
-        leaves too few.
+    `intervals`: 95 %, by fitted parameter; None without points to estimate them. `aicc` is Akaike's
+    criterion for few points, on log times. `held_out` is the mean error, a fraction, of
+    configurations (replicas and size) left out of the fit.
     """
 
     name: str

@@ -186,13 +186,15 @@ def predict(
             )
         fewest = None if servers is None else servers[0]
         answers = [
-            *_of_runs(fits_of(groups(runs, refused), fewest, refused), servers, percentiles, refused)
+            *_of_runs(
+                fits_of(groups(runs, refused), fewest, refused), servers, percentiles, refused
+            )
         ]
         if not answers:
             raise Refused(refused[0])
         return then(predictions(answers, refused), "queue validate", *runs, *_slots(fewest))
     if rate is None or service is None:
-        raise Refused("name runs to fit, or give --rate and --service, or several --class options.")
+        raise Refused("Name runs to fit, or give --rate and --service, or several --class options.")
     scvs = [1.0 if scv is None else scv for scv in (scv_arrivals, scv_service)]
     counts = servers or (1,)
     answers = []

@@ -6,11 +6,14 @@ The simulator and the real dispatcher run this very code.
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from control.errors import Refused
 
 from . import policies
-from .policies import Job
+
+if TYPE_CHECKING:
+    from .policies import Job
 
 
 class Scheduler:

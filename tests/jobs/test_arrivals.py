@@ -84,8 +84,6 @@ def test_fltk_s_gaps_are_poisson_minutes_by_ticks_of_ten_seconds() -> None:
     assert abs((found == 10).mean() - law[10.0]) < 3 * sqrt(law[10.0] * (1 - law[10.0]) / many)
 
 
-
-
 def test_fltk_s_minute_is_as_long_as_makes_its_nominal_rate() -> None:
     """At 4 jobs a second and lambda 1.5 a minute is 1/6 s: the same arrivals, 360 times as fast."""
     assert times("fltk", rate_per_s=4) * 360 == pytest.approx(times("fltk"), rel=1e-12)
@@ -112,10 +110,6 @@ def test_mmpp_has_its_rate_and_the_dispersion_of_its_two_states(seed: int) -> No
     assert len(submit_s) / submit_s[-1] == pytest.approx(rate, rel=0.04)
 
 
-
-
-
-
 def test_deterministic_arrivals_come_by_the_clock() -> None:
     assert times("deterministic", 3, rate_per_s=4).tolist() == [0.25, 0.5, 0.75]
 
@@ -135,8 +129,6 @@ def test_twice_the_rate_is_the_same_arrivals_in_half_the_time(kind: str, written
     assert times(kind, 40, rate_per_s=8, **given) * 2 == pytest.approx(
         times(kind, 40, rate_per_s=4, **given), rel=1e-12
     )
-
-
 
 
 @given(st.lists(st.floats(0, 1e8), min_size=1, max_size=30).map(sorted))
@@ -183,8 +175,6 @@ def test_an_invalid_trace_is_refused_with_its_line(tmp_path: Path, text: str, sa
     path.write_text(text)
     with pytest.raises(BadInput, match=f"^{path}: {said}"):
         read_trace(path)
-
-
 
 
 def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) -> None:

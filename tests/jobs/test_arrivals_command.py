@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -130,7 +129,3 @@ def test_on_a_full_disk_a_file_is_whole_or_as_it_was(
             f"error: Cannot write {path}: No space left on device.\n",
         )
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("old.csv", "kept")]
-
-
-
-

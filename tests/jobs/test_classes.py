@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from fixtures.studies.jobs import classes, stream
 from fixtures.studies.jobs.terms import JobClass, Size
@@ -32,10 +31,6 @@ def test_jobs_of_these_last_a_fifth_of_a_second_on_average(name: str) -> None:
     assert sum(one.probability * one.size.mean for one in classes.shipped(name)) == pytest.approx(
         0.2
     )
-
-
-
-
 
 
 def test_all_that_can_be_said_is_meant(tmp_path: Path) -> None:
@@ -128,7 +123,3 @@ def test_classes_have_names_of_their_own_and_shares() -> None:
 def test_a_file_without_classes_is_none(document: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=r"file: `?classes`? (is|must be) "):
         classes.parse(document, "file")
-
-
-
-

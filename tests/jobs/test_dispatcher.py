@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from analysis.studies.jobs.queue_fits import columns, little, most_held
 from analysis.studies.jobs.records import JobRun, Stream
 from fixtures.studies.jobs.dispatcher import Dispatcher, Rules
-from fixtures.studies.jobs.records import JobRecord, attempt_rows, job_row
-from fixtures.studies.jobs.terms import Event, Planned, Used
-from fixtures.terms import Refused
+from fixtures.studies.jobs.records import attempt_rows, job_row
+from fixtures.studies.jobs.terms import Planned
 from tests.jobs.made_jobs import Made, a_class, planned
 
 Json = dict[str, Any]
@@ -59,8 +58,6 @@ def test_jobs_wait_for_the_only_slot_in_order_of_arrival() -> None:
         0.0,
         0.0,
     )
-
-
 
 
 def test_a_job_of_two_replicas_waits_for_two_slots() -> None:
@@ -162,10 +159,6 @@ def test_a_job_that_never_ends_is_abandoned_with_all_that_wait() -> None:
     assert found.attempts[1] == []
 
 
-
-
-
-
 @pytest.mark.parametrize(("outcome", "lost"), [("done", 0.0), ("killed", None)])
 def test_an_end_read_before_its_start_is_kept_as_read(outcome: str, lost: float | None) -> None:
     """Another machine's clock, say: the row has it, for the read side to name.
@@ -264,8 +257,6 @@ def test_a_fault_is_at_the_time_at_which_it_strikes() -> None:
 
     Ran(planned(0.0), engine, faults=Late([(0.0, lambda: None)], engine))
     assert at == [1.0]
-
-
 
 
 @given(

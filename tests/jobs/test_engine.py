@@ -106,8 +106,6 @@ def test_more_replicas_are_more_processes_and_each_has_its_part(tmp_path: Path) 
     assert 0.28 < (ended.used.cpu_s or 0) < 0.4
 
 
-
-
 def test_a_job_that_is_killed_has_what_its_last_checkpoint_has(tmp_path: Path) -> None:
     """And its next attempt begins there."""
     with opened(tmp_path, checkpoint_s=0.01) as engine:
@@ -144,10 +142,6 @@ def test_a_checkpoint_is_dated_by_its_writing_not_its_reading(
     assert all(one.at_s < ended.at_s for one in checkpoints)
 
 
-
-
-
-
 @pytest.mark.parametrize(
     ("kind", "params", "sentence"),
     [
@@ -182,8 +176,6 @@ def test_a_full_disk_fails_all_replicas_and_keeps_the_checkpoint(
         assert (tmp_path / "job-1" / "checkpoint").read_text() == "0.5"
     assert (ended.outcome, ended.done_work) == ("failed", 0.5)
     assert "cannot write its checkpoint at 0.51 (No space left on device)" in ended.reason
-
-
 
 
 def test_a_lost_node_kills_its_jobs_and_gets_no_new_ones(tmp_path: Path) -> None:
@@ -384,8 +376,6 @@ def test_hundreds_that_are_admitted_at_once_are_all_heard(tmp_path: Path) -> Non
 def test_slots_are_dealt_onto_nodes_evenly(slots: int, nodes: int, each: list[int]) -> None:
     names = [f"n{number}" for number in range(nodes)]
     assert engines.slots_of_nodes(slots, names) == dict(zip(names, each, strict=True))
-
-
 
 
 def test_what_a_job_tells_has_no_number_that_json_lacks() -> None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.jobs import faults
-from fixtures.studies.jobs.faults import FAULTS, Faults, Hogs
+from fixtures.studies.jobs.faults import Faults, Hogs
 from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Refused
 from tests.jobs.made_jobs import Made
@@ -59,10 +59,6 @@ def went(fault: Faults, until_s: float) -> list[dict[str, Any]]:
     while (due_s := fault.due_s()) is not None and due_s <= until_s:
         rows += fault.act(due_s)
     return rows
-
-
-
-
 
 
 @pytest.mark.parametrize(
@@ -162,8 +158,6 @@ def test_a_node_is_lost_and_comes_back() -> None:
     assert fault.due_s() is None
 
 
-
-
 def test_without_a_fault_nothing_happens() -> None:
     fault = Faults(faults.complete({"fault": "none"}), 1, Engine())
     assert (fault.due_s(), fault.act(99.0), fault.close()) == (None, [], [])
@@ -190,8 +184,6 @@ def test_a_node_that_is_away_is_not_lost_again() -> None:
     }
     assert all(row["until_s"] is None for row in rows)
     assert sorted(engine.asked[2:]) == [("back", "a"), ("back", "b")]
-
-
 
 
 def test_the_only_node_must_come_back() -> None:
@@ -254,16 +246,12 @@ def test_a_flood_leaves_all_others_as_they_were() -> None:
     )
 
 
-
-
 @given(own=st.none() | st.floats(0.01, 64), size=st.floats(0.01, 64))
 def test_a_careless_limit_is_never_above_the_jobs_own(own: float | None, size: float) -> None:
     changed = faults.changed(
         faults.complete({"fault": "few_cores", "fault_size": size}), 1, planned(cores=own)
     )
     assert changed == planned(cores=min(size, own or math.inf))
-
-
 
 
 @pytest.mark.parametrize(("name", "size"), [("cpu_hog", 2), ("memory_hog", 8), ("io_hog", 1)])
@@ -308,8 +296,6 @@ def test_no_neighbour_outlives_whoever_started_it(kind: str) -> None:
     with doomed(program) as (_, pid):
         assert working(pid)
     until(lambda: not alive(pid))
-
-
 
 
 def working(pid: int) -> bool:

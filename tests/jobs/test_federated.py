@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.studies.jobs import classes, kinds
+from fixtures.studies.jobs import kinds
 from fixtures.studies.jobs.kinds import federated
 
 
@@ -51,8 +51,6 @@ def test_poisoning_costs_less_accuracy_with_robust_aggregation(seed: int, tmp_pa
     assert mean < clean - 0.05
     assert median > mean + 0.02
     assert trimmed > mean + 0.02
-
-
 
 
 def test_a_job_resumes_from_its_checkpoint_with_the_same_result(tmp_path: Path) -> None:
@@ -98,5 +96,3 @@ def test_robust_aggregates_stay_within_the_honest_clients_range(
     for how in ("median", "trimmed"):
         (found,) = federated.aggregate(sent, np.ones(10), how, 0.3)
         assert min(honest[:7]) - 1e-6 <= found <= max(honest[:7]) + 1e-6
-
-

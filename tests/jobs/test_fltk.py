@@ -133,10 +133,8 @@ def test_classes_with_probability_0_are_dropped_but_never_all(tmp_path: Path) ->
 
 @pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000, "{}", '{"cluster": {}}'])
 def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BadInput, match="cluster.json: "):
+    with pytest.raises(BadInput, match=r"cluster\.json: "):
         read(tmp_path, text)
-
-
 
 
 def test_simulated_arrivals_have_fltks_rate_until_the_duration(tmp_path: Path) -> None:
@@ -182,8 +180,6 @@ def test_a_batch_has_each_class_once_and_at_once(tmp_path: Path) -> None:
     ]
 
 
-
-
 def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
     found = read(tmp_path, batch(), FEDERATED)
     (one,) = found.classes
@@ -217,8 +213,6 @@ def test_what_stands_in_for_an_optimiser(
     at = ("hyperParameters", "default", "optimizerConfig")
     found = read(tmp_path, experiment=job_class(DISTRIBUTED, *at, value=value), jobs=1)
     assert found.classes[0].params["optimiser"] == becomes
-
-
 
 
 def test_a_duration_in_which_no_job_comes_is_refused(tmp_path: Path) -> None:

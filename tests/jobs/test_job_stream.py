@@ -15,10 +15,8 @@ from analysis.metrics import metrics_of
 from analysis.studies.jobs.queue_fits import columns, little, most_held
 from analysis.studies.jobs.records import JobRun, Stream
 from analysis.terms import Steps
-from control.scheduling.policies import names as policies
 from fixtures import record, studies, workloads
 from fixtures.studies import jobs
-from fixtures.studies.jobs import classes, kinds
 from fixtures.studies.jobs.workloads import job_stream
 from fixtures.targets._report import measured_window
 from fixtures.terms import BadInput, Metric, Step, Study, WorkloadRun
@@ -92,8 +90,6 @@ def test_a_study_lasts_as_long_as_its_page_says(bench: str, minutes: int) -> Non
     assert f": {minutes} min |" in row
 
 
-
-
 def under(**given: object) -> tuple[str, ...]:
     return tuple(
         workloads.load(one).id for one in studies.apply(given, STUDY, workloads=None).workloads
@@ -107,10 +103,6 @@ def test_options_take_the_place_of_the_study_s_own_values() -> None:
         for rate in (4, 8)
         for policy in ("", ":policy=sjf")
     }
-
-
-
-
 
 
 def test_a_fault_can_stand_beside_the_same_stream_without_it() -> None:
@@ -190,8 +182,6 @@ def test_of_a_trace_all_jobs_come_unless_fewer_are_asked_for(tmp_path: Path) -> 
         BadInput, match=r"own\.csv: has 3 jobs, but 4 are requested: use jobs=3 for all of them"
     ):
         workloads.load(name.replace("jobs=3", "jobs=4"))
-
-
 
 
 def test_a_trace_is_played_as_it_came_unless_a_rate_is_asked_for(tmp_path: Path) -> None:
@@ -275,8 +265,6 @@ def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) ->
     )
     assert [one["attempt"] for one in told["attempt"]] == [1] * 60
     assert told["ready"][0]["facts"]["steps_overlap"] is True
-
-
 
 
 def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> None:

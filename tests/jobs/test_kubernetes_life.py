@@ -132,10 +132,6 @@ def test_the_end_has_all_replicas_usage_and_the_firsts_result() -> None:
     }
 
 
-
-
-
-
 def test_a_replica_that_fails_dooms_the_others_and_is_the_reason() -> None:
     """The Job is deleted then, and what its pod says of that is not why the job failed."""
     one = lives(replicas=2)
@@ -237,8 +233,6 @@ def test_checkpoints_come_once_by_any_connection_before_the_end() -> None:
     assert one.checkpoint(4.0, NAME, {"told": 4, "checkpoint": 4.0, "cost_s": 0.1}) == []
 
 
-
-
 def test_a_revoked_admission_kills_the_attempt() -> None:
     one = lives(admitted=False)
     assert [event.what for event in one.job(1.0, "MODIFIED", job())] == ["admitted"]
@@ -247,8 +241,6 @@ def test_a_revoked_admission_kills_the_attempt() -> None:
         "killed",
         "its Job was suspended again: its queue revoked the admission",
     )
-
-
 
 
 def test_a_job_without_a_pod_may_fail_and_be_deleted() -> None:
@@ -272,5 +264,3 @@ def test_a_node_of_which_nobody_hears_takes_its_jobs_with_it() -> None:
     other = lives()
     other.node(1.0, NODE, ready=False)
     assert only_end(other.pod(2.0, "MODIFIED", pod(running()))).outcome == "killed"
-
-

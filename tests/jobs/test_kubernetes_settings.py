@@ -73,8 +73,6 @@ def test_a_node_that_stays_away_keeps_the_lease_for_restore() -> None:
     held.__exit__()  # has no cluster that it could ask
 
 
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -165,8 +163,6 @@ def test_replicas_are_containers_whose_limits_are_their_requests() -> None:
     assert term["matchFields"][0]["values"] == ["node-a"]
 
 
-
-
 @pytest.mark.parametrize(
     ("volume", "means"),
     [
@@ -216,8 +212,6 @@ def test_a_job_runs_where_most_slots_are_free() -> None:
         made.take(replace(JOB, job=5, replicas=1))
 
 
-
-
 def test_a_node_that_is_lost_or_back_is_told_once() -> None:
     made = nodes(2, "a")
     stages = [
@@ -250,8 +244,6 @@ def test_a_node_is_back_when_the_taints_of_its_absence_are_gone(key: str) -> Non
     owned["spec"]["taints"] = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
     stages = [owned, node("a", ready=False), tainted, owned]
     assert [made.update("MODIFIED", one) for one in stages] == [None, False, None, True]
-
-
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from fixtures.studies.jobs import kinds
-from fixtures.terms import BadInput
 
 pytestmark = pytest.mark.needs("torch")
 
@@ -51,8 +50,6 @@ def test_training_repeats_with_its_seed_and_differs_with_another(tmp_path: Path)
     first = ran(tmp_path, "train", SMALL)
     assert learned(first) == learned(ran(tmp_path, "train", SMALL))
     assert learned(first) != learned(ran(tmp_path, "train", SMALL, seed=8))
-
-
 
 
 def test_a_job_ends_with_the_epoch_that_reaches_its_accuracy(tmp_path: Path) -> None:
@@ -100,8 +97,6 @@ def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
     assert os.read(reader, 1) == b"0"
     assert together["loss"] == pytest.approx(alone["loss"], rel=1e-3)
     assert together["images"] == alone["images"]
-
-
 
 
 def test_inference_puts_every_image_through_once(tmp_path: Path) -> None:

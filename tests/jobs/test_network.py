@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from fixtures import workloads
 from fixtures.studies.jobs import network
 from fixtures.studies.jobs.network import Link, Passing, Relay
-from fixtures.studies.jobs.workloads.ddp_network import DdpNetwork
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, Refused
 from tests.waiting import alive, children, doomed, until
@@ -44,8 +43,6 @@ def test_a_packet_goes_on_after_the_delay_and_in_order() -> None:
     assert passing.next_s() == 0.25, "the other direction waits for itself"
     assert passing.due(1, 0.26) == b"back"
     assert (passing.packets, passing.dropped) == (4, 0)
-
-
 
 
 @given(loss=st.floats(0.001, 0.3), seed=st.integers(0, 1000))
@@ -78,10 +75,6 @@ def test_what_no_line_can_be_is_said(given_params: dict[str, str], sentence: str
         workloads.case("ddp_network", **given_params)
 
 
-
-
-
-
 def test_counters_are_summed_over_namespaces(tmp_path: Path) -> None:
     """Tables as in Linux 6.18: a line of names, a line of numbers, for each protocol."""
     for pid, out in ((7, 100), (8, 20)):
@@ -96,8 +89,6 @@ def test_counters_are_summed_over_namespaces(tmp_path: Path) -> None:
         segments_out=120, segments_retransmitted=6, timeouts=4, loss_probes=2
     )
     assert found.since(network.counts_of([7], tmp_path)) == network.Counts(20, 3, 2, 1)
-
-
 
 
 def test_who_answers_a_first_packet_ends_with_whoever_asked() -> None:

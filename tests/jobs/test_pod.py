@@ -110,8 +110,6 @@ def test_told_to_end_it_ends_at_once_and_says_how_far_it_was(tmp_path: Path) -> 
     assert (tmp_path / "jobs" / "0" / "checkpoint").exists()
 
 
-
-
 @pytest.mark.parametrize(
     ("name", "text", "seconds"),
     [
@@ -134,5 +132,3 @@ def test_peak_memory_is_read_from_both_cgroup_versions(tmp_path: Path, name: str
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(f"{200 << 20}\n")
     assert pod.used(tmp_path)["memory_peak_mib"] == 200
-
-

@@ -66,8 +66,6 @@ def test_profiles_cover_1_2_and_all_replicas_at_two_sizes_twice() -> None:
     )
 
 
-
-
 def test_predictions_follow_chosen_replicas_and_due_times_stay() -> None:
     jobs = [replace(one, predicted_s=one.work, due_s=9.0) for one in JOBS]
     found = scaled.with_chosen_replicas(jobs, Amdahl(), 1.0, 4, dict[str, Any]().__setitem__)
@@ -80,8 +78,6 @@ def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:
         Refused, match="A measured job of class sleep ended as failed: it was told to"
     ):
         chosen(Amdahl(outcome="failed"))
-
-
 
 
 def test_a_measured_job_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fixtures.studies.jobs import classes, stream
 from fixtures.studies.jobs.arrivals import read_trace
@@ -103,10 +100,6 @@ def test_what_one_purpose_draws_leaves_the_others_as_they_are(
     assert [job.class_.name for job in one] == [job.class_.name for job in other]
 
 
-
-
-
-
 def test_classes_and_priorities_come_as_often_as_they_should(tmp_path: Path) -> None:
     """Within four standard errors of a share."""
     jobs = two(tmp_path, jobs=MANY)
@@ -135,8 +128,6 @@ def test_sizes_have_the_requested_mean_and_variation(size: Size) -> None:
     assert (works > 0).all()
 
 
-
-
 def test_predictions_are_unbiased_with_the_requested_variance() -> None:
     jobs = plan(jobs=MANY, classes="tenants")
     off = np.array([(job.predicted_s or 0) / job.work for job in jobs])
@@ -160,16 +151,12 @@ def test_predictions_and_due_times_follow_work_and_replicas(tmp_path: Path) -> N
             assert (job.due_s, job.replicas) == (None, 4)
 
 
-
-
 def test_options_for_all_classes_override_their_own_values(tmp_path: Path) -> None:
     jobs = two(tmp_path, jobs=30, cores=1.5, memory_mib=64, replicas=2, work=3)
     assert {
         (job.class_.cores, job.class_.memory_mib, job.class_.replicas, job.replicas) for job in jobs
     } == {(1.5, 64, 2, 2)}
     assert {job.class_.size.mean for job in jobs} == {3}
-
-
 
 
 def test_values_in_a_trace_are_kept_and_missing_ones_are_drawn(tmp_path: Path) -> None:
@@ -246,5 +233,3 @@ def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
 def test_parameters_that_mean_nothing_are_refused(given: dict[str, str], said: str) -> None:
     with pytest.raises(BadInput, match=said):
         classes.complete(given)
-
-

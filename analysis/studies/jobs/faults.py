@@ -30,7 +30,7 @@ from .claims import (
 )
 from .estimates import Figure, figure, number, over_blocks, value_of
 from .poisoning import lost_accuracy, poisonings, section
-from .records import AGAINST, OF_FAULT
+from .records import AGAINST
 from .recovery import After, Totals, after, goodput_per_s, responses, shared, totals
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
         for row in _with_and_without(at, member)
     ]
     metrics: dict[str, Scale] = {"response_s": "log", "goodput_per_s": "log"}
-    ratios = contrasts_of(rows, "fault", False, metrics, by=["place"])
+    ratios = contrasts_of(rows, "fault", "", metrics, by=["place"])
     known = {(row.place, row.metric): row for row in ratios if row.value is not None}
     return [
         _arm(group, known.get((at, "response_s")), known.get((at, "goodput_per_s")), margin)
@@ -191,12 +191,12 @@ def _member(stream: Stream, streams: Sequence[Stream]) -> _Member:
 def _with_and_without(place: int, member: _Member) -> Iterator[dict[str, object]]:
     run, block = member.unit
     known = responses(member.pairs) or (None, None)
-    for faulty, at, response_s in zip((False, True), (1, 0), known, strict=True):
+    for fault, at, response_s in zip(("", "struck"), (1, 0), known, strict=True):
         yield {
             "place": place,
             "run": run,
             "block": block,
-            "fault": faulty,
+            "fault": fault,
             "response_s": response_s,
             "goodput_per_s": goodput_per_s([pair[at] for pair in member.pairs]),
         }
@@ -285,8 +285,6 @@ def _notes(arm: FaultArm, group: Sequence[_Member]) -> Iterator[str]:
 
 def _guards(stream: Stream) -> tuple[float, int]:
     return stream.checkpoint_s, stream.retries
-
-
 
 
 def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
@@ -415,5 +413,3 @@ def _constants(arms: Sequence[FaultArm]) -> Iterator[str]:
             if name not in AGAINST and all(other.get(name) == value for other in params)
         ]:
             yield f"{fault}: {', '.join(shared)}"
-
-

@@ -237,7 +237,7 @@ def jobs_scaling(scene: Scene) -> Plot:
         "dashed line, the less each further replica adds. Right: a dot is a job, and the grey "
         "band is the target."
     )
-    within = [100 * arm.mean("within") for arm in report.arms]
+    within = [100 * arm.means["within"] for arm in report.arms]
     legend = [
         line("law fitted beforehand", COLOURS[1]),
         line("perfect scaling", QUIET, 1.0, linestyle="--"),
@@ -256,9 +256,9 @@ def jobs_scaling(scene: Scene) -> Plot:
             )
         )
         costs = [
-            f"{arm.node_seconds.value:.2f} times those of {arm.name}"
+            f"{1 / arm.node_s.value:.2f} times those of {arm.name}"
             for arm in one.arms
-            if arm.node_seconds is not None
+            if arm.node_s is not None
         ]
         notes += (
             [

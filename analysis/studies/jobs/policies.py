@@ -420,8 +420,8 @@ def simulated(
         title=_claims(comparison),
         findings=[
             Line(
-                f"SIMULATED: {source.slots} slots at load {source.load:g}, {about}, the same for every "
-                f"policy.{error}"
+                f"SIMULATED: {source.slots} slots at load {source.load:g}, {about}, the same for "
+                f"every policy.{error}"
             )
         ],
         sections=[Section("", _parts(comparison))],

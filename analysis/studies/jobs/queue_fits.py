@@ -25,7 +25,7 @@ from control.names import first_few
 from control.t_test import ALPHA, t_quantile
 
 from .claims import leading
-from .estimates import FEW_RUNS, Figure, figure, number, unit, value_of
+from .estimates import FEW_RUNS, Figure, figure, unit, value_of
 from .queue_formulas import Inputs
 
 if TYPE_CHECKING:

@@ -355,7 +355,9 @@ def non_preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[Pri
         above = sum(other.load for other in kinds if other.priority < kind.priority) / servers
         load = sum(other.load for other in kinds if other.priority <= kind.priority) / servers
         wait = None if load >= 1 else left / ((1 - above) * (1 - load))
-        waits.append(PriorityWaits(kind, load, wait, None if wait is None else wait + kind.service_s))
+        waits.append(
+            PriorityWaits(kind, load, wait, None if wait is None else wait + kind.service_s)
+        )
     return waits
 
 

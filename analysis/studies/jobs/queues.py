@@ -268,11 +268,9 @@ def _short(fit: Fit, inputs: Inputs) -> list[str]:
     length = float(fit.sums["gap_s"].sum()) / len(fit.names)
     if length >= SETTLED * settles:
         return []
-    return [
-        f"runs are short, so measured waits are too short: arrivals lasted {length:.2g} s, and a "
-        f"queue at this load needs about {settles:.2g} s to forget its empty start (Odoni & Roth "
-        "1983)."
-    ]
+    short = f"arrivals lasted {length:.2g} s, and a queue at this load needs about {settles:.2g} s"
+    forget = "to forget its empty start (Odoni & Roth 1983)"
+    return [f"runs are short, so measured waits are too short: {short} {forget}."]
 
 
 def _notes(fit: Fit) -> list[str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 from msgspec import Meta
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
-from analysis.contrasts import FEWEST, SAME, Scale, contrasts
+from analysis.contrasts import FEWEST
 from analysis.formats.checked import Part
 from analysis.load import load_each, parsed, read_each
 from analysis.terms import Refused, Run, Unreadable
@@ -22,24 +21,23 @@ from control.called import JUDGE
 from control.saved import Positive  # noqa: TC001  # msgspec reads by it
 from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
 from control.scaling import fits as fits_of
-from control.t_test import ALPHA
 
 from . import csv_file
-from .claims import CANT_TELL, NOT_COMPARABLE, leading
-from .estimates import Figure, as_number, average, average_of_known, figure, share
+from .claims import Contrast, claimed, claims_first, contrasts_of, leading, verdict
+from .estimates import as_number, average, average_of_known, figure, share, value_of
 from .records import Stream, in_order, of_one_machine, streams
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from analysis.contrasts import Scale
 
-LAW = tuple(field.name for field in fields(Law))
 ELASTIC = "chosen for each"
 FEWEST_JOBS = 5
 NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
+MORE, FEWER = Word("more", "good"), Word("fewer", "bad")
 LEGEND = (
     ("within", "share of jobs that ran for the target ±10 %."),
     ("node s", "replicas times run time, per job, excluding the measurements beforehand."),
-    ("95 %", "interval over streams, paired: the same jobs under every way of scaling."),
+    ("95 %", "interval over streams of the same jobs, paired, against the choice for each job."),
 )
 
 
@@ -63,10 +61,8 @@ def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
     if missing := len(rows) - len(sized):
         left_out.append(f"{missing} of {len(rows)} jobs have no size.")
     if not result:
-        raise Refused(
-            f"{', '.join(names)}: no finished job with replicas and a time. "
-            f"{' '.join(left_out)}".rstrip()
-        )
+        nothing = f"{', '.join(names)}: no finished job with replicas and a time."
+        raise Refused(" ".join([nothing, *left_out]))
     return result, left_out
 
 
@@ -92,113 +88,41 @@ def law(path: Path) -> Law:
             f"{path}: not a law; `{JUDGE} scale fit --json` writes one, with cost_s, serial, "
             "crosstalk, startup_s."
         )
-    if unknown := [name for name in document if name not in LAW]:
-        raise Unreadable(f"{path}: a law has no {unknown[0]!r}; it has {', '.join(LAW)}.")
-    return law_of(document, str(path))
-
-
-def law_of(numbers: Mapping[str, Any], where: str) -> Law:
-    for name, value in numbers.items():
-        most = 1.0 if name in {"serial", "crosstalk"} else 1e12
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-            raise Refused(f"{where}: {name} is {value!r}; it must be a number from 0 to {most:g}.")
-    if numbers["cost_s"] == 0:
-        raise Refused(f"{where}: cost_s is 0; it must be above 0.")
-    return Law(**{name: float(value) for name, value in numbers.items()})
+    return Part(document, str(path), "law", "correct the file").made(Law)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingArm:
-    """One way of scaling, compared per stream with the choice for each job.
+    """One way of scaling; `means` are over streams, each counted once.
 
-    `more_within` is the choice's share of jobs that ran for the target less this arm's; `p` is
-    after Holm over all arms. `node_seconds` is the choice's ÷ this arm's. All are None for the
-    choice itself, and for an arm with other jobs.
+    `within` is its share of jobs that ran for the target less the choice's, `node_s` its
+    node-seconds over the choice's: None for the choice, and for an arm with other jobs.
     """
 
     name: str
-    streams: Sequence[Mapping[str, float]]
-    more_within: Figure | None = None
-    p: float | None = None
-    node_seconds: Figure | None = None
-    p_node_seconds: float | None = None
-
-    def mean(self, name: str) -> float:
-        return average([stream[name] for stream in self.streams])
-
-    @property
-    def shown(self) -> bool:
-        return (self.more_within is not None and self.more_within.why == SAME) or (
-            self.p is not None and self.p < ALPHA
-        )
+    means: Mapping[str, float]
+    within: Contrast | None = None
+    node_s: Contrast | None = None
 
 
-# Of a stream: the share of jobs that ran for the target ±10 %, what a job took of the nodes, the
-# jobs' mean wait, and their mean number of replicas.
-METRICS = ("within", "node_s_per_job", "mean_wait_s", "replicas")
+METRICS: dict[str, Scale] = {"within": "raw", "node_s_per_job": "log"}
 
 
-def _jobs_of(stream: Stream, target_s: float) -> pd.DataFrame:
-    """Return a row for each job that finished in its first attempt."""
-    import pandas as pd
-
-    rows = [
-        (job.number, times.ran_s, times.start_s - times.submit_s, job.replicas)
-        for job, times in stream.done_with_times
-    ]
-    jobs = pd.DataFrame(rows, columns=["number", "ran_s", "mean_wait_s", "replicas"])
-    jobs["within"] = ((jobs["ran_s"] / target_s - 1).abs() <= TOLERANCE).astype(float)
-    jobs["node_s_per_job"] = jobs["ran_s"] * jobs["replicas"]
-    return jobs
-
-
-def compared(frame: pd.DataFrame, unlike: Collection[str] = ()) -> tuple[ScalingArm, ...]:
-    """Compare the choice with each other way of scaling, over streams of the same jobs.
-
-    frame: a row per stream and way of scaling (the column `arm`), `stream` numbers those of the
-        same jobs, and METRICS. Ways that are `unlike` are not compared.
-    """
-    arms = {
-        str(name): ScalingArm(
-            str(name),
-            [dict(zip(METRICS, row, strict=True)) for row in own[[*METRICS]].to_numpy().tolist()],
-        )
-        for name, own in frame.groupby("arm", sort=False)
+def _figures(stream: Stream, target_s: float) -> dict[str, float]:
+    """Return the mean figures of the jobs that finished in their first attempt."""
+    done = stream.done_with_times
+    within = [abs(times.ran_s / target_s - 1) <= TOLERANCE for _, times in done]
+    return {
+        "within": average([float(one) for one in within]),
+        "node_s_per_job": average([times.ran_s * job.replicas for job, times in done]),
+        "mean_wait_s": average([times.start_s - times.submit_s for _, times in done]),
+        "replicas": average([job.replicas for job, _ in done]),
     }
-    others = [name for name in arms if name != ELASTIC and name not in unlike]
-    if not others:
-        return tuple(arms.values())
-    scales: dict[str, Scale] = {"within": "raw", "node_s_per_job": "log"}
-    found = contrasts(frame[~frame["arm"].isin(unlike)], "arm", ELASTIC, scales, within=("stream",))
-    for name in others:
-        within, node_s = found[found["arm"] == name].to_dict("records")
-        arms[name] = replace(
-            arms[name],
-            more_within=_of_choice(within, lambda less: -less),
-            p=_known(within["p_adjusted"]),
-            node_seconds=_of_choice(node_s, lambda times: 1 / times),
-            p_node_seconds=_known(node_s["p"]),
-        )
-    return tuple(arms.values())
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _of_choice(contrast: Mapping[Any, Any], turned: Callable[[float], float]) -> Figure | None:
-    ends = [_known(contrast[name]) for name in ("value", "high", "low")]
-    value, low, high = (None if end is None else turned(end) for end in ends)
-    return None if value is None else Figure(value, low, high, why=contrast["missing"])
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredStream:
-    """One stream.
-
-    `target_s` is there where replicas were chosen, with what the choice knew: its law by class,
-    what measuring it took.
-    """
+    """One stream; `target_s` is there where replicas were chosen, with what the choice knew."""
 
     record: Stream
     target_s: float | None = None
@@ -210,13 +134,8 @@ class MeasuredStream:
     def arm(self) -> str:
         """How replicas were chosen: per job, by class, or one number for all."""
         replicas = self.record.params.get("replicas")
-        return (
-            ELASTIC
-            if self.target_s is not None
-            else "set by its class"
-            if replicas is None
-            else f"{replicas} for all"
-        )
+        fixed = "set by its class" if replicas is None else f"{replicas} for all"
+        return ELASTIC if self.target_s is not None else fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +170,7 @@ def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
 
 
 class LawRow(TypedDict):
-    law: dict[str, Any]
+    law: Law
 
 
 class ScaleRow(TypedDict):
@@ -273,15 +192,9 @@ def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
             continue
         place = f"cell {stream.name}, report.scale"
         about = Part(scale[0], stream.origin, place).read(ScaleRow)
-        laws = {
-            name: law_of(one["law"], f"{stream.origin}: {place}.laws[{name!r}]")
-            for name, one in about["laws"].items()
-        }
-        result.append(
-            MeasuredStream(
-                stream, about["target_s"], laws, about.get("reachable"), about["profile_node_s"]
-            )
-        )
+        laws = {name: one["law"] for name, one in about["laws"].items()}
+        more = about.get("reachable"), about["profile_node_s"]
+        result.append(MeasuredStream(stream, about["target_s"], laws, *more))
     return result
 
 
@@ -296,63 +209,69 @@ def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
             f"No stream has chosen replicas (target_s=…); use `{JUDGE} queue` or `schedule` for "
             "other streams."
         )
-    return [
-        _report(streams, engine, slots, target_s)
-        for engine, slots, target_s in keys
-        if target_s is not None
-    ]
+    return [_report(streams, *key) for key in keys]
 
 
 def _report(
     every: Sequence[MeasuredStream], engine: str, slots: int, target_s: float
 ) -> TargetReport:
-    import pandas as pd
-
     beside = [
         one
         for one in every
         if (one.record.engine, one.record.slots) == (engine, slots)
         and one.target_s in {None, target_s}
     ]
+    where = f"{engine} with {slots} slots, target {target_s:g} s"
     tweaksets = sorted({stream.record.tweakset for stream in beside})
     if len(tweaksets) > 1:
-        raise Refused(
-            f"{engine} with {slots} slots: several tweak sets ({', '.join(tweaksets)}); "
-            "name runs of one."
-        )
+        raise Refused(f"{where}: tweak sets {', '.join(tweaksets)}; name runs of one.")
     by_arm: dict[str, dict[Hashable, MeasuredStream]] = {}
     for stream in beside:
         by_arm.setdefault(stream.arm, {})[stream.record.same_jobs] = stream
     order = [ELASTIC, *sorted(name for name in by_arm if name != ELASTIC)]
     shared = [key for key in by_arm[ELASTIC] if all(key in by_arm[name] for name in order)]
-    where = f"{engine} with {slots} slots, target {target_s:g} s"
     if not shared:
         raise Refused(
             f"{where}: no jobs ran with every way of scaling, so nothing can be compared."
         )
-    rows, jobs, numbers = [], 0, {}
-    for name in order:
-        of_arm = [_jobs_of(by_arm[name][key].record, target_s) for key in shared]
-        if (fewest := min(map(len, of_arm))) < FEWEST_JOBS:
-            raise Refused(
-                f"{where}: a stream of {name} has {fewest} jobs done in their first "
-                f"attempt; at least {FEWEST_JOBS} are needed."
-            )
-        for at, done in enumerate(of_arm):
-            rows.append({"arm": name, "stream": at, **done.mean()})
-        jobs += sum(map(len, of_arm))
-        numbers[name] = [set(done["number"]) for done in of_arm]
+    met = {name: [by_arm[name][key].record for key in shared] for name in order}
+    done = {name: [one.done_with_times for one in own] for name, own in met.items()}
+    fewest = min(len(jobs) for own in done.values() for jobs in own)
+    if fewest < FEWEST_JOBS:
+        raise Refused(
+            f"{where}: a stream has {fewest} jobs done in their first attempt; at least "
+            f"{FEWEST_JOBS} are needed."
+        )
+    rows = {name: [_figures(one, target_s) for one in own] for name, own in met.items()}
+    numbers = {
+        name: [{job.number for job, _ in jobs} for jobs in own] for name, own in done.items()
+    }
     unlike = tuple(name for name in order if numbers[name] != numbers[ELASTIC])
+    compared = [
+        {"arm": name, "stream": at, **row}
+        for name in order
+        if name not in unlike
+        for at, row in enumerate(rows[name])
+    ]
+    found = contrasts_of(compared, "arm", ELASTIC, METRICS, within=["stream"])
+    of_arm = {(row.arm, row.metric): row for row in found}
     chosen = [by_arm[ELASTIC][key] for key in shared]
+    submitted = sum(len(one.jobs) for own in met.values() for one in own)
     return TargetReport(
         engine=engine,
         slots=slots,
         target_s=target_s,
         runs=len(shared),
         alone=len(beside) - len(shared) * len(order),
-        lost=sum(len(by_arm[name][key].record.jobs) for name in order for key in shared)
-        - jobs,
-        arms=compared(pd.DataFrame(rows), unlike),
+        lost=submitted - sum(len(jobs) for own in done.values() for jobs in own),
+        arms=tuple(
+            ScalingArm(
+                name,
+                {metric: average([row[metric] for row in rows[name]]) for metric in rows[name][0]},
+                *(of_arm.get((name, metric)) for metric in METRICS),
+            )
+            for name in order
+        ),
         reachable=average_of_known(stream.reachable for stream in chosen),
         off=average_of_known(map(_off, chosen)),
         profile_node_s=average_of_known(stream.profile_node_s for stream in chosen),
@@ -370,15 +289,7 @@ def _off(stream: MeasuredStream) -> float | None:
 
 def fitted(names: Sequence[str]) -> Answer:
     jobs, left_out = points(names)
-    for line in left_out:
-        print("left out:", line, file=sys.stderr)
     fits = [replace(fit, held_out=held_out(jobs, fit)) for fit in fits_of(jobs)]
-    best, sections = fits[0], []
-    off = (
-        f"points {best.spread:.1%} off (sd)"
-        if best.held_out is None
-        else f"{best.held_out:.1%} off on held-out points"
-    )
     columns: Columns = [
         (Column("", "parameter", left=True), lambda row: row[0]),
         (Column("value", write=digits), lambda row: row[1]),
@@ -387,21 +298,26 @@ def fitted(names: Sequence[str]) -> Answer:
             lambda row: row[2] and " to ".join(digits(end, 3) for end in row[2]),
         ),
     ]
+    sections = []
     for fit in fits:
-        error = "" if fit.held_out is None else f", {fit.held_out:.1%} off on held-out points"
         rows = [
             (name, value, fit.intervals[name])
             for name, value in asdict(fit.law).items()
             if name in fit.intervals
         ]
         criterion = f"AICc {fit.aicc:.1f}, " if math.isfinite(fit.aicc) else ""
+        error = "" if fit.held_out is None else f", {fit.held_out:.1%} off on held-out points"
         title = f"{NAMES[fit.name]}: {criterion}points {fit.spread:.1%} off (sd){error}"
         sections.append(Section(title, [table_of(columns, rows), *map(Line, fit.notes)]))
     formula = [Line("time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")]
-    name, jobs_fitted = NAMES[best.name], f"{best.points} jobs"
-    only = f"{name} is the only law that {jobs_fitted} can identify"
-    first = f"{name} fits {jobs_fitted} best" if len(fits) > 1 else only
-    return Answer(f"{first}, {off}.", formula, sections, data={"fits": fits})
+    best = fits[0]
+    off = (
+        f"points {best.spread:.1%} off (sd)"
+        if best.held_out is None
+        else f"{best.held_out:.1%} off on held-out points"
+    )
+    title = f"{NAMES[best.name]} fits {best.points} jobs best, {off}."
+    return Answer(title, formula, sections, data={"fits": fits}, refused=left_out)
 
 
 def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Answer:
@@ -435,46 +351,28 @@ def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answe
         head = Line(f"MEASURED: {where}; {counted(report.runs, 'stream')}.")
         sections.append(Section("", [head, _table(report.arms), *bullets(_report_lines(report))]))
     title, *more = leading(lines)
-    return Answer(
-        title,
-        [*map(Line, more)],
-        sections,
-        (),
-        LEGEND,
-        data={"simulated": False, "reports": result},
-        refused=refused,
-    )
+    data = {"simulated": False, "reports": result}
+    return Answer(title, [*map(Line, more)], sections, (), LEGEND, data=data, refused=refused)
 
 
 def _word(arm: ScalingArm) -> Word | None:
-    if arm.name == ELASTIC:
-        return None
-    if arm.more_within is None:
-        return NOT_COMPARABLE
-    more = arm.shown * arm.more_within.value
-    return Word("more", "good") if more > 0 else Word("fewer", "bad") if more < 0 else CANT_TELL
+    """Return whether more or fewer jobs meet the target than with the choice."""
+    return None if arm.name == ELASTIC else verdict(arm.within, MORE, FEWER, 0.0)
 
 
 def _found(arms: Sequence[ScalingArm], where: str = "") -> str:
     chosen, *others = arms
+    within = {arm.name: share(arm.means["within"], 1) for arm in arms}
     verdicts = [
-        ((_word(arm) or CANT_TELL).text, f"{arm.name} ({share(arm.mean('within'), 1)})")
-        for arm in others
+        (word, f"{arm.name} ({within[arm.name]})") for arm in others if (word := _word(arm))
     ]
-    names = {word: ", ".join(name for its, name in verdicts if its == word) for word, _ in verdicts}
-    claims = "".join(
-        f", {word} than with {names.pop(word)}" for word in ("more", "fewer") if word in names
-    )
-    rest = "".join(f" {word[0].upper()}{word[1:]}: {their}." for word, their in names.items())
-    return (
-        f"Replicas {chosen.name}{where}: {share(chosen.mean('within'), 1)} of the jobs run for "
-        f"the target{claims}.{rest}"
-    )
+    most = f"Replicas {chosen.name}{where}: {within[ELASTIC]} of the jobs run for the target."
+    return f"{most} {claimed(verdicts)}".rstrip()
 
 
 def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.reachable is not None:
-        yield (f"By the law used, {report.reachable:.1%} of the jobs can meet the target.")
+        yield f"By the law used, {report.reachable:.1%} of the jobs can meet the target."
     if report.off is not None:
         yield f"The law was {report.off:.1%} off on average."
     if report.profile_node_s is not None:
@@ -485,41 +383,31 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
         yield "Nothing to compare the choice with: run the same jobs with --vary replicas=1,2,4."
     if report.alone:
         yield f"{report.alone} streams left out: their jobs did not run with every way of scaling."
-    if unlike := ", ".join(report.unlike):
+    if report.unlike:
         yield (
-            f"Not compared with the choice: {unlike}. Other jobs were done in their first attempt, "
-            "and an arm that lost jobs off the target would seem better."
+            f"Not compared with the choice: {', '.join(report.unlike)}. Other jobs were done in "
+            "their first attempt, and an arm that lost jobs off the target would seem better."
         )
     if report.lost:
-        yield (
-            f"{report.lost} jobs were not done in their first attempt and are not in these figures."
-        )
-
-
-def _points(of: Figure | None) -> Figure | None:
-    return (
-        None
-        if of is None or of.low is None or of.high is None
-        else Figure(100 * of.value, 100 * of.low, 100 * of.high)
-    )
+        yield f"{report.lost} jobs were not done in their first attempt: not in these figures."
 
 
 def _table(arms: Sequence[ScalingArm]) -> Table:
+    def mean(name: str) -> Any:
+        return lambda arm: arm.means[name]
+
     columns: Columns = [
         (Column("replicas", left=True), lambda arm: arm.name),
-        (Column("mean", "replicas_mean", "{:.1f}".format), lambda arm: arm.mean("replicas")),
-        (Column("within", "within", partial(share, decimals=1)), lambda arm: arm.mean("within")),
-        (Column("choice\nhas", "verdict", left=True), _word),
-        (Column("points more\n[95 %]", "points", figure), lambda arm: _points(arm.more_within)),
+        (Column("mean", "replicas_mean", "{:.1f}".format), mean("replicas")),
+        (Column("within", "within", partial(share, decimals=1)), mean("within")),
+        (Column("jobs on\ntarget", "verdict", left=True), _word),
         (
-            Column("node s\nper job", "node_s_per_job", digits),
-            lambda arm: arm.mean("node_s_per_job"),
+            Column("points more than\nchoice [95 %]", "points", partial(figure, scale=100)),
+            lambda arm: arm.within if value_of(arm.within) is not None else None,
         ),
-        (
-            Column("choice takes\ntimes [95 %]", "node_seconds", figure),
-            lambda arm: arm.node_seconds,
-        ),
-        (Column("p", write=probability, spare=1), lambda arm: arm.p_node_seconds),
-        (Column("mean\nwait s", "mean_wait_s", digits, spare=2), lambda arm: arm.mean("mean_wait_s")),
+        (Column("node s\nper job", "node_s_per_job", digits), mean("node_s_per_job")),
+        (Column("times the\nchoice's [95 %]", "node_seconds", figure), lambda arm: arm.node_s),
+        (Column("p", write=probability, spare=1), lambda arm: arm.node_s and arm.node_s.p),
+        (Column("mean\nwait s", "mean_wait_s", digits, spare=2), mean("mean_wait_s")),
     ]
-    return table_of(columns, sorted(arms, key=lambda arm: _word(arm) in {CANT_TELL, NOT_COMPARABLE}))
+    return table_of(columns, claims_first(arms, _word))

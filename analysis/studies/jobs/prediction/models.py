@@ -23,10 +23,11 @@ from analysis.terms import Refused
 from control.scaling import TimedJob, fits, time_s
 
 from . import tables
-from .tables import FactorTable, Floats
 
 if TYPE_CHECKING:
     from pandas import DataFrame as Points
+
+    from .tables import FactorTable, Floats
 
     Law = Callable[[Points], Floats]
     Fitted = Callable[[Points], Floats]

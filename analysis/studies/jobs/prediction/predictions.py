@@ -46,8 +46,10 @@ LEGEND = [
     ("mean", "the mean of the training set; the geometric mean if errors are factors."),
     (
         "than the mean's",
-        "how many times smaller the error is, or by how much; paired by group; p after Holm; the "
-        "variance is widened after Nadeau and Bengio, for training sets that overlap.",
+        (
+            "how many times smaller the error is, or by how much; paired by group; p after Holm; "
+            "the variance is widened after Nadeau and Bengio, for training sets that overlap."
+        ),
     ),
     ("group", "what is left out whole: a configuration, or a run (a block, or the same jobs)."),
     (WORK, "time = start + cost·work, fitted per class."),

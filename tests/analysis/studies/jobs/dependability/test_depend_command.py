@@ -138,5 +138,3 @@ def test_the_margin_is_what_is_asked_for(
 ) -> None:
     _, hog = data(capsys, f"depend report near.json --margin {margin}")["arms"]
     assert hog["isolation"] == word
-
-

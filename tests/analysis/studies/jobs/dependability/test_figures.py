@@ -43,8 +43,6 @@ def test_useful_time_is_the_rest_after_lost_work_and_checkpoints() -> None:
     assert (found.lost_s, found.useful) == (1.5, 0.75)
 
 
-
-
 def test_unreported_lost_time_is_known_only_without_checkpoints() -> None:
     tried = [attempt(0, 1, 0, 2, "killed"), attempt(0, 2, 2, 6)]
     assert totals(stream([job(0, 0, 6, lost_s=None)], tried)).lost_s == 2
@@ -55,8 +53,6 @@ def test_unreported_lost_time_is_known_only_without_checkpoints() -> None:
 def test_times_that_are_missing_or_go_back_leave_no_figure() -> None:
     assert totals(stream([job(0, 0, 6)], [attempt(0, 1, 6, 2)])).useful is None
     assert totals(stream([job(0, 0, 6)], [attempt(0, 1, 2, None)])).useful is None
-
-
 
 
 def test_availability_counts_slots_and_time() -> None:
@@ -126,8 +122,6 @@ def test_a_killed_job_is_over_when_done_and_others_caught_up() -> None:
     assert found.recovery_s == 4  # at 6 s: one job was still behind when job 1 was done
 
 
-
-
 def test_a_lost_node_hits_all_that_ran_on_it_and_nothing_else() -> None:
     tried = [
         attempt(0, 1, 0, 2),
@@ -145,8 +139,6 @@ def test_a_lost_node_hits_all_that_ran_on_it_and_nothing_else() -> None:
     )
     (found,) = after(made, TWIN)
     assert (found.hit, found.restart_s, found.recovery_s) == (1, 2.5, 3.5)
-
-
 
 
 def test_a_job_that_is_given_up_has_no_recovery() -> None:
@@ -186,8 +178,6 @@ def test_a_kill_that_hit_nothing_is_no_fault() -> None:
     assert after(made, TWIN) == []
 
 
-
-
 def test_a_closed_stream_never_catches_up() -> None:
     closed = [replace(one, planned_s=None) for one in TWIN.jobs]
     tried = [
@@ -206,8 +196,6 @@ def test_a_closed_stream_never_catches_up() -> None:
     assert (found.hit, found.restart_s, found.recovery_s) == (1, 0, None)
 
 
-
-
 def test_a_flood_is_over_when_its_own_jobs_are_done() -> None:
     made = stream(
         [job(0, 0, 2), job(1, 1, 3), job(2, 2, 4), job(7, 1, 9)],
@@ -215,8 +203,6 @@ def test_a_flood_is_over_when_its_own_jobs_are_done() -> None:
         fault="flood",
     )
     assert after(made, TWIN)[0].recovery_s == 8
-
-
 
 
 @pytest.mark.parametrize("twin", [None, TWIN])
@@ -242,8 +228,6 @@ def test_a_block_counts_once_however_much_is_in_it() -> None:
 def test_what_has_no_interval_says_why(values: list[float], why: str) -> None:
     found = known(over_blocks((("r", at), value) for at, value in enumerate(values)))
     assert (found.low, found.why) == (None, why)
-
-
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,6 @@ def test_times_and_counts_by_loss(tmp_path: Path) -> None:
     assert last.lost == pytest.approx(0.03)
 
 
-
-
 def test_slowdowns_are_adjusted_over_all_losses_of_all_lines(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     found = line_of(tmp_path, MadeLine(lambda _: CLEAN_S * float(np.exp(rng.normal(0, 0.3)))))
@@ -110,8 +108,6 @@ def test_slowdowns_are_adjusted_over_all_losses_of_all_lines(tmp_path: Path) -> 
         (raw, after) for raw, after in ps if raw is not None and after is not None
     )
     assert adjusted == pytest.approx(min(1, 4 * first))
-
-
 
 
 @pytest.mark.parametrize("loss", ["much", "150", "-1", "nan"])

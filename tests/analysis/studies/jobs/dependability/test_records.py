@@ -79,8 +79,6 @@ def test_nodes_that_are_lost_are_paired_with_their_return() -> None:
     ]
 
 
-
-
 CHANGES: dict[str, Callable[[dict[str, list[dict[str, Any]]]], object]] = {
     "no stream": lambda told: told["stream"].clear(),
     "no job": lambda told: told["job"].clear(),
@@ -115,8 +113,6 @@ def test_a_cell_that_failed_is_said_and_others_are_read() -> None:
     found, (line,) = read(made)
     assert len(found) == 1
     assert f"{gone} failed" in line
-
-
 
 
 def test_a_node_away_before_or_after_all_jobs_loses_no_time() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.render import text
-from analysis.studies.jobs.faults import arms, named, reported, twin_of
+from analysis.studies.jobs.faults import arms, reported, twin_of
 from analysis.studies.jobs.poisoning import WORSE, lost_accuracy, poisonings, word_of
 from analysis.studies.jobs.records import Fault, Stream
 from tests.analysis.answers import known
@@ -69,8 +69,6 @@ def _geometric(values: tuple[float, ...]) -> float:
     return math.prod(values) ** (1 / len(values))
 
 
-
-
 def test_p_is_holms_over_all_faults() -> None:
     factors = {"cpu_hog": (1.5, 1.6, 1.55), "io_hog": (1.1, 1.3, 1.2)}
     streams = [
@@ -100,10 +98,6 @@ def test_the_twin_has_equal_checkpoints_and_retries_if_it_exists() -> None:
         slowed(1, 1),
     ):
         assert twin_of(faulty, [stranger]) is None
-
-
-
-
 
 
 def test_jobs_that_the_fault_cost_for_good_are_counted() -> None:
@@ -156,10 +150,6 @@ def test_jobs_that_are_sooner_because_others_died_are_no_gain(snapshot: Snapshot
     assert not arms(slower, MARGIN)[1].thinned
 
 
-
-
-
-
 def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
     """Of ten faults in one stream, each but the last is followed by another before its job ends."""
     tried = [attempt(0, at + 1, at / 10, (at + 1) / 10, "killed") for at in range(10)]
@@ -172,8 +162,6 @@ def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
     )
     _, arm = arms([made, clean(1)], MARGIN)
     assert (arm.strikes, arm.recovered, arm.figures["recovery_s"]) == (10, 1, None)
-
-
 
 
 def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any) -> Stream:
@@ -225,12 +213,6 @@ def test_a_drop_is_claimed_by_holms_p_and_never_of_two_blocks() -> None:
     ] == [None]
 
 
-
-
-
-
-
-
 def test_a_drop_is_against_its_own_clean_run_or_another_s() -> None:
     """Median: .7 poisoned, of .9 of the mean's, and of .8 of its own once that was measured."""
     fedavg = learned(1, "federated", (0.9,), aggregation="fedavg")
@@ -243,17 +225,3 @@ def test_a_drop_is_against_its_own_clean_run_or_another_s() -> None:
         *_, median = poisonings(streams)
         assert known(median.drop).value == pytest.approx(drop)
         assert clean in median.clean
-
-
-
-
-
-
-
-
-
-
-
-
-
-

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,28 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import PredefinedSplit
 
-from analysis.studies.jobs.prediction.models import learners, mean
+from analysis.studies.jobs.prediction.models import learners
 from analysis.studies.jobs.prediction.predictions import filled
 from analysis.studies.jobs.prediction.tables import (
     LEAST,
-    MOST_LEVELS,
     Coding,
     Measurement,
     TooFew,
-    beyond,
     folds,
     names_of,
     numbers_of,
     points,
     table,
     thinned,
-    weights,
 )
-from analysis.terms import Refused
 from tests.analysis.studies.jobs.prediction.made import BATCHES, law, made_table
-
-if TYPE_CHECKING:
-    from syrupy.assertion import SnapshotAssertion
 
 
 @pytest.mark.parametrize("name", ["ridge", "trees"])
@@ -46,13 +37,9 @@ def test_black_boxes_learn_what_batch_and_cache_do(name: str) -> None:
         ],
         made,
     )
-    said = learners(made)[name](made, made.configurations)(asked)
+    said = learners(made)[name](made)(asked)
     truth = np.log([law(batch, cache) for batch in BATCHES for cache in ("cold", "warm")])
     assert np.abs(said - truth).max() < 0.05
-
-
-
-
 
 
 def jobs(law_s: dict[str, tuple[float, float, float]]) -> list[Measurement]:
@@ -71,7 +58,7 @@ def jobs(law_s: dict[str, tuple[float, float, float]]) -> list[Measurement]:
 
 def test_amdahls_law_is_found_for_each_class() -> None:
     made = table(jobs({"a": (0.5, 2.0, 0.1), "b": (0.1, 7.0, 0.4)}), "service_s")
-    said = np.exp(learners(made)["amdahl"](made, made.runs)(made.points))
+    said = np.exp(learners(made)["amdahl"](made)(made.points))
     assert said == pytest.approx(made.measured, rel=1e-3)
 
 
@@ -94,21 +81,13 @@ def test_the_law_of_work_is_found_exactly() -> None:
         ],
         made,
     )
-    *told, unknown, never = np.exp(learners(made)["work"](made, made.runs)(asked))
+    *told, unknown, never = np.exp(learners(made)["work"](made)(asked))
     assert told == pytest.approx([20.5, 70.0])
     assert np.isnan([unknown, never]).all()  # a class that was not measured, and a time below 0
 
 
-
-
-
-
-
-
 def numbers(*values: float) -> pd.DataFrame:
     return pd.DataFrame({"n": np.array(values, float)})
-
-
 
 
 def test_numbers_over_a_wide_range_are_seen_by_their_logarithms() -> None:
@@ -147,8 +126,6 @@ def test_factors_that_part_the_rows_alike_are_one() -> None:
     )
 
 
-
-
 def test_missing_values_are_the_commonest_of_the_agreeing_rows() -> None:
     """Of three cold rows two are png, all warm ones jpg; batch 64, never measured, is ignored."""
     levels = [
@@ -168,14 +145,10 @@ def test_missing_values_are_the_commonest_of_the_agreeing_rows() -> None:
     assert filled(made, {"batch": 64.0})["format"] == "jpg"
 
 
-
-
 def test_rows_are_thinned_evenly_by_group() -> None:
     many = [Measurement("a", "1", {}, 1.0)] * 90 + [Measurement("b", "1", {}, 1.0)] * 10
     kept = thinned(many, 20)
     assert (len(kept), sum(one.configuration == "b" for one in kept)) == (20, 10)
-
-
 
 
 GROUPS = st.lists(st.sampled_from("abcdefghijklmnop"), min_size=LEAST, max_size=60).filter(
@@ -196,10 +169,6 @@ def test_no_group_is_on_both_sides_and_each_row_is_left_out_once(
     assert sorted(seen) == list(range(len(groups)))
 
 
-
-
 def test_fewer_than_five_groups_are_refused() -> None:
     with pytest.raises(TooFew, match="4 groups"):
         folds(np.array(list("aabbccdd")))
-
-

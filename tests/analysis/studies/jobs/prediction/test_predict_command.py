@@ -137,10 +137,6 @@ def test_points_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert (unknown["value"], unknown["low"]) == (None, None)
 
 
-
-
-
-
 def test_predicted_times_go_back_to_the_scheduler() -> None:
     """Per unit of work, `long` takes 2 s (on two replicas), `short` 1 s, and 0.05 s per job."""
     out = Path("predicted.yaml")

@@ -59,8 +59,6 @@ def test_parameters_of_variants_are_factors_and_lists_are_none(tmp_path: Path) -
     assert made.copies == {"threads": ("warm",)}
 
 
-
-
 def test_a_design_gives_the_levels_of_its_settings(tmp_path: Path) -> None:
     path = designed_file(
         tmp_path, "factorial", Keys({"vm.swappiness": 0.1, "vm.dirty_ratio": 0.0}), factorial(2)
@@ -93,10 +91,6 @@ def test_a_job_is_a_row_under_its_stream_its_class_and_itself(tmp_path: Path) ->
     assert made.copies["class"] == ("replicas", "kind", "lr")
 
 
-
-
-
-
 def test_streams_of_the_same_jobs_are_one_run(tmp_path: Path) -> None:
     """Three arms in three blocks, a job each: nine times, three runs, two configurations."""
 
@@ -110,8 +104,6 @@ def test_streams_of_the_same_jobs_are_one_run(tmp_path: Path) -> None:
     rows, _, _ = rows_of([saved(tmp_path, made, tell)], None)
     assert sorted(row.value for row in rows) == pytest.approx([1 + at / 10 for at in range(9)])
     assert (len({row.configuration for row in rows}), len({row.run for row in rows})) == (2, 3)
-
-
 
 
 def test_endless_jobs_and_backward_clocks_are_out_and_counted(tmp_path: Path) -> None:
@@ -129,10 +121,6 @@ def test_endless_jobs_and_backward_clocks_are_out_and_counted(tmp_path: Path) ->
     assert len(rows_of([str(path)], "cpu_s")[0]) == 28
     waits = [row.value for row in rows_of([str(path)], "wait_s")[0]]
     assert (len(waits), min(waits) >= 0) == (28, True)
-
-
-
-
 
 
 def test_a_list_of_jobs_gives_times_and_configuration_names(tmp_path: Path) -> None:

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from analysis.stats.adjust import holm
-from analysis.studies.jobs.prediction import validation
 from analysis.studies.jobs.prediction.models import mean, ridge
 from analysis.studies.jobs.prediction.tables import Measurement, TooFew, table
 from analysis.studies.jobs.prediction.validation import (
-    Difference,
     HeldOut,
     Scored,
-    adjusted,
     calibrated,
-    enough,
     scored,
     validate,
     wilson,
 )
 from control.t_test import t_quantile
 from tests.analysis.answers import known
-from tests.analysis.studies.jobs.prediction.made import made_table, rows
-
-if TYPE_CHECKING:
-    from analysis.studies.jobs.prediction.models import Fitted
-    from analysis.studies.jobs.prediction.tables import FactorTable, Texts
+from tests.analysis.studies.jobs.prediction.made import made_table
 
 NAN = math.nan
 
@@ -77,10 +68,6 @@ def test_a_difference_is_paired_and_widened_for_shared_training() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
 
 
-
-
-
-
 def test_unpredictable_rows_count_against_neither_model_nor_mean() -> None:
     found = scores([1, NAN, 1, 1], [2.0, 100.0, 2.0, 2.0], [1.0] * 4, "abcd", log=True)
     assert (found.groups, found.rows) == (3, 3)
@@ -114,8 +101,6 @@ def test_a_law_in_the_factors_beats_the_mean_where_unmeasured() -> None:
     assert found.extrapolated == 0  # what a batch left out lacks, the other cache had
 
 
-
-
 def test_of_noise_nothing_is_shown() -> None:
     """Factors that do nothing, 12 seeds: at 5 % at most a few are called better."""
     better = 0
@@ -144,10 +129,6 @@ def test_too_few_groups_are_refused_or_reported_without_interval() -> None:
     assert (ridge.covered, "90 %" in ridge.why) == (None, True)
 
 
-
-
-
-
 def intervals_of(
     off: list[float], groups: list[str], level: float, says: float = 0.0
 ) -> tuple[float, float]:
@@ -160,7 +141,7 @@ def intervals_of(
         log=False,
     )
     low, high = calibrated(
-        made, "configuration", lambda *_: lambda points: np.full(len(points), says)
+        made, "configuration", lambda _: lambda points: np.full(len(points), says)
     )(made.points[:1], level)
     return low.item(), high.item()
 
@@ -175,8 +156,6 @@ def test_the_90_percent_interval_of_9_groups_is_the_worst_error() -> None:
     assert intervals_of(off, groups, 0.8) == (-8, 8)
     assert intervals_of(off, groups, 0.95) == (-np.inf, np.inf)
     assert intervals_of(off, groups, 0.9, says=100.0) == (91, 109)
-
-
 
 
 def test_a_group_counts_once_however_many_rows_it_has() -> None:
@@ -196,8 +175,6 @@ def test_candidates_come_from_the_model_that_left_the_row_out() -> None:
     ends = [(15 - value) / 4 + abs((15 - value) / 4 - value) for value in range(1, 6)]
     _, high = calibrated(made, "configuration", mean)(made.points[:1], 0.5)  # 0.5 · 6: the third
     assert high.item() == pytest.approx(sorted(ends)[2])
-
-
 
 
 def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
@@ -222,5 +199,3 @@ def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
         low, high = calibrated(training, "configuration", ridge)(test.points, 0.9)
         covered.append(np.mean((low <= test.seen()) & (test.seen() <= high)))
     assert 0.85 <= np.mean(covered) <= 0.99
-
-

@@ -85,8 +85,6 @@ def test_effects_are_those_the_times_were_made_with(tmp_path: Path, asked: Any) 
     assert found["times"]["n"] == 4
 
 
-
-
 def test_a_point_that_loses_jobs_is_not_flattered_and_never_wins(
     tmp_path: Path, asked: Any
 ) -> None:
@@ -160,5 +158,3 @@ def half_a_grid(folder: Path) -> Path:
             f"job_stream:batch={b}:lr={r}": {"batch": int(b), "lr": float(r)} for b, r in names
         },
     )
-
-

@@ -11,17 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.__main__ import main
 from analysis.load import load_each, parsed
 from analysis.studies.jobs.claims import apart
-from analysis.studies.jobs.profile import PARTS, parts_of
 from analysis.studies.jobs.records import of_one_machine
-from analysis.studies.jobs.scaling import points
 from tests.analysis.answers import data, width
 from tests.analysis.studies.jobs.dependability.made_faults import faulty_run
 from tests.analysis.studies.jobs.dependability.test_depend_command import ARMS
@@ -67,8 +62,6 @@ def test_response_time_is_wait_start_computing_limit_and_rest(profiled: Any) -> 
     assert row["response_s"]["value"] == pytest.approx(10)
 
 
-
-
 def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) -> None:
     told = report(
         [job(runs=10, cpu_s=8.0, cores=0.5, replicas=2, memory_mib=256, memory_peak_mib=256.0)]
@@ -77,10 +70,6 @@ def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) ->
     assert row["cpu"]["value"] == pytest.approx(0.8)
     assert row["memory"]["value"] == pytest.approx(0.5)
     assert parts(row)["computing"] == pytest.approx(0.4)
-
-
-
-
 
 
 def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:
@@ -121,8 +110,6 @@ def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:
     assert found["high"] - found["value"] == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
 
 
-
-
 def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None:
     """Each run is about 1 s slower than the last; pairs see only that ONE is twice as fast."""
     told = {(ONE, "stock", at): report([job(runs=at * (1 + 0.01 * at))]) for at in (1, 2, 3, 4)}
@@ -157,10 +144,6 @@ def test_the_best_systems_of_several_classes_have_holms_p(profiled: Any) -> None
     )
 
 
-
-
-
-
 def test_pages_and_refusals(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -191,10 +174,6 @@ def test_pages_and_refusals(
         assert (code, bool(out)) in {(0, True), (2, False)}
         assert width(out) <= 100
         assert {"out": out, "err": err} == snapshot(name=case)
-
-
-
-
 
 
 def test_systems_are_called_by_what_differs() -> None:
@@ -296,12 +275,6 @@ def test_runs_of_two_machines_are_refused(
     out, err = capsys.readouterr()
     assert out == ""
     assert "other.json: ran on another machine" in err
-
-
-
-
-
-
 
 
 @pytest.mark.parametrize("first", ["whole", "part"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -86,8 +85,6 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     assert sum(holds(one.rate_per_s, 6) for one in found) >= 33
 
 
-
-
 def test_too_few_jobs_carry_no_interval() -> None:
     few = known(of(MadeStream(jobs=20), 1).rate_per_s)
     assert (few.low, few.why) == (None, "fewer than 3 runs: no interval")
@@ -108,8 +105,6 @@ def test_the_interval_of_a_mean_is_students_for_equal_units() -> None:
     )
     assert (found.value, known(found.se)) == pytest.approx((2.5, np.std([1, 2, 3, 4], ddof=1) / 2))
     assert found.value - known(found.low) == pytest.approx(3.182446305 * known(found.se))
-
-
 
 
 @pytest.mark.parametrize(
@@ -146,10 +141,6 @@ def test_a_doubling_rate_and_correlated_gaps_are_found() -> None:
     for times, word in ((doubled, "constant"), (waves, "uncorrelated")):
         found = known(fitting.arrivals_shape([times]))
         assert any(word in test.asks for test in found.refused)
-
-
-
-
 
 
 def test_a_trace_of_arrivals_gives_a_rate_and_no_service() -> None:

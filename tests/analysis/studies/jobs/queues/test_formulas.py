@@ -86,15 +86,11 @@ def test_a_thousand_servers_overflow_nothing() -> None:
     )
 
 
-
-
 @pytest.mark.parametrize(("scv", "wait"), [(0, 2), (0.5, 3), (1, 4), (4, 10)])
 def test_an_m_g_1_of_pollaczek_and_khinchine(scv: float, wait: float) -> None:
     asked = Inputs(0.8, 1, scv_service=scv)
     assert mg1(asked).wait_s == pytest.approx(wait, rel=1e-12)
     assert kingman(asked).wait_s == pytest.approx(wait, rel=1e-12)
-
-
 
 
 def test_g_g_c_of_allen_and_cunneen() -> None:
@@ -118,10 +114,6 @@ def test_all_models_meet_where_their_assumptions_do(rate: float, load: float) ->
     assert [
         model(asked).wait_s for model in (mmc, mg1, kingman, allen_cunneen, sakasegawa)
     ] == pytest.approx([wait] * 5, rel=1e-9)
-
-
-
-
 
 
 def test_a_thousand_servers_for_one_job_wait_for_nobody() -> None:
@@ -176,14 +168,10 @@ def test_an_m_m_1_with_room_for_two() -> None:
     assert found.inside == pytest.approx((1 * 2 + 2 * 1) / 7)
 
 
-
-
 def test_too_much_work_is_turned_away_and_has_a_steady_state() -> None:
     found = formulas.mmck(Inputs(10, 1), 1000)
     assert found.loss == pytest.approx(0.9)
     assert found.rate_per_s == pytest.approx(1)
-
-
 
 
 def test_mean_values_of_two_users_and_two_stations_by_hand() -> None:
@@ -211,8 +199,6 @@ def test_closed_systems_keep_their_bounds_and_laws(
     assert sum(found.jobs.values()) + found.rate_per_s * think == pytest.approx(users)
     assert found.rate_per_s == pytest.approx(users / (found.response_s + think))
     assert max(found.utilisation.values()) <= 1 + 1e-9
-
-
 
 
 @pytest.mark.parametrize(
@@ -251,8 +237,6 @@ def test_two_priorities_by_hand() -> None:
     assert second.wait_s == pytest.approx(0.8 / 0.14)
     assert first.response_s == pytest.approx(0.8 / 0.7 + 1)
     assert (first.load, second.load) == pytest.approx((0.3, 0.8))
-
-
 
 
 @given(loads=LOADS_OF_KINDS, scv=VARIATIONS)

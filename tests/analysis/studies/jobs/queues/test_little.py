@@ -67,16 +67,10 @@ def test_with_a_job_that_never_ends_it_is_of_the_time_before(
         )
 
 
-
-
 def test_how_many_slots_were_held_at_once() -> None:
     assert most_held(of((0, 0, 2), (1, 2, 4))) == 1  # one ends as the other begins
     assert most_held(of((0, 0, 2), (1, 1.9, 4))) == 2
     assert most_held(of((0, None, None))) == 0
-
-
-
-
 
 
 def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
@@ -105,5 +99,3 @@ def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
     found["nine that never started"] = columns(trace).findings
     assert found == snapshot
     assert columns(replace(trace, measured=False)).findings == ()
-
-

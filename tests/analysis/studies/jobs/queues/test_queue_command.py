@@ -189,5 +189,3 @@ def test_why_no_model_applies(
     assert main(["queue", step, "few.csv", "--servers", "1"]) == 0
     answer = " ".join(capsys.readouterr().out.split())  # lines are folded
     assert what in answer.partition("no model applies")[0]
-
-

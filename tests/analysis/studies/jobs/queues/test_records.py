@@ -60,10 +60,6 @@ def test_an_untouched_copy_with_the_same_jobs_is_left_out() -> None:
     assert refused == []
 
 
-
-
-
-
 def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
     (from_run,), _ = read(streamed_run(SMALL, 1))
     (from_csv,) = csv_file.parse_jobs(
@@ -75,8 +71,6 @@ def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
     )
     assert from_csv.jobs == tuple(replace(job, planned_s=None) for job in from_run.jobs)
     assert (from_csv.slots, from_csv.measured) == (None, True)
-
-
 
 
 def test_runs_of_one_list_are_streams_of_one_group() -> None:
@@ -117,8 +111,6 @@ def test_named_files_are_grouped_and_unreadable_ones_reported(tmp_path: Path) ->
     ] * 3
     with pytest.raises(Refused, match="no column"):
         groups([str(tmp_path / "wrong.csv")], [])
-
-
 
 
 def test_cells_without_one_stream_of_jobs_are_left_out(snapshot: SnapshotAssertion) -> None:
@@ -178,8 +170,6 @@ def as_run(run: dict[str, Any], run_id: str) -> dict[str, Any]:
     return run
 
 
-
-
 def test_the_copy_stands_in_for_an_unmeasured_untouched_machine(tmp_path: Path) -> None:
     run = streamed_run(THIRTY_JOBS, 3, again=True)
     gone = next(one for one in run["benchmarks"] if one["extra_info"]["tweakset"] == "stock")
@@ -206,8 +196,6 @@ def test_a_second_run_of_another_seed_is_evidence(tmp_path: Path) -> None:
         as_run(streamed_run(THIRTY_JOBS, 3, seed=2), "two"),
     )
     assert (found, refused) == ([6], [])
-
-
 
 
 @pytest.mark.parametrize(

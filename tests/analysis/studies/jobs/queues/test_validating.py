@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -44,8 +43,6 @@ def test_an_m_m_2_agrees_with_erlang() -> None:
     assert found.notes == ()
 
 
-
-
 def test_six_hundred_jobs_lie_within_3_standard_errors_of_plan() -> None:
     """The demand on a run of this machine, here without any error of it."""
     found = of(MadeStream(), 5, planned=Inputs(6, 0.2, 2))
@@ -69,8 +66,6 @@ def test_one_server_with_equal_services_is_pollaczek_khinchine() -> None:
     assert model(found, "M/G/1").chosen
     assert model(found, "M/G/1").verdict == "agrees"
     assert model(found, "M/M/1").verdict == "differs"
-
-
 
 
 def test_too_much_work_has_no_stationary_figure() -> None:
@@ -135,7 +130,3 @@ def test_what_carries_no_verdict_says_why(snapshot: SnapshotAssertion) -> None:
         assert not found.unstable
         notes[name] = found.notes
     assert notes == snapshot
-
-
-
-

@@ -91,8 +91,6 @@ def test_no_interval_is_claimed_where_nothing_is_left_over(times_s: Sequence[flo
     assert "no interval" in found.notes[0]
 
 
-
-
 def test_the_error_held_out_is_that_of_jobs_the_fit_never_saw() -> None:
     """3 % noise means 2.4 % either way; an odd configuration counts in full, an 18th of all."""
     points = profile(TRUE, 0.03)
@@ -108,8 +106,6 @@ def test_the_error_held_out_is_that_of_jobs_the_fit_never_saw() -> None:
     assert held_out(few, fits(few)[0]) is None
 
 
-
-
 @given(work=st.floats(0.01, 100), target_s=st.floats(6, 1e4), most=st.integers(1, 200))
 @example(work=98.5, target_s=1770.0, most=108)
 def test_no_other_number_of_replicas_comes_nearer(work: float, target_s: float, most: int) -> None:
@@ -121,7 +117,6 @@ def test_no_other_number_of_replicas_comes_nearer(work: float, target_s: float, 
         >= away - 1e-12
     ).all()
     assert chosen.within == (abs(chosen.predicted_s / target_s - 1) <= 0.1)
-    assert chosen.within == (chosen.why == "")
 
 
 @given(serial=st.floats(0, 1), crosstalk=st.floats(0, 0.1), most=st.integers(1, 300))
@@ -192,11 +187,9 @@ def test_times_come_out_of_saved_runs_too(
     }
     (tmp_path / "run.json").write_text(json.dumps(run))
     assert main(["scale", "fit", str(tmp_path / "run.json"), "--json"]) == 0
-    out, err = capsys.readouterr()
+    out, _ = capsys.readouterr()
     assert json.loads(out)["fits"][0]["law"]["cost_s"] == pytest.approx(600, rel=1e-3)
-    assert "1 of 37" in err
-
-
+    assert any("1 of 37" in line for line in json.loads(out)["refused"])
 
 
 def test_what_is_refused(
@@ -223,7 +216,6 @@ def test_what_is_refused(
         "other.json": (
             '{"serial": 0.1}',
             "[]",
-            '{"cost_s": 1, "alpha": 2}',
             '{"cost_s": 1, "serial": 2}',
             '{"cost_s": 0}',
         ),
@@ -261,14 +253,6 @@ def test_a_job_that_takes_nothing_does_not_decide_the_slowdown() -> None:
     assert found.slowdown == pytest.approx((10.01 / (0.1 * 80.01 / 9) + 8) / 9)
 
 
-
-
-
-
-
-
-
-
 @pytest.mark.parametrize("name", ["amdahl", "usl"])
 def test_spread_and_criterion_of_a_fit_by_their_formulas(name: str) -> None:
     """s² = Σr²/(n - k); n·ln(Σr²/n) + 2K + 2K(K + 1)/(n - K - 1), K = k + 1 for the spread."""
@@ -283,7 +267,3 @@ def test_spread_and_criterion_of_a_fit_by_their_formulas(name: str) -> None:
     assert found.aicc == pytest.approx(
         n * math.log(squares / n) + 2 * (k + 1) + 2 * (k + 1) * (k + 2) / (n - k - 2), rel=1e-6
     )
-
-
-
-

@@ -16,21 +16,20 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.jobs.queue_formulas import Inputs, PriorityClass, mg1, mmc, non_preemptive
+from analysis.studies.jobs.queue_formulas import Inputs, PriorityClass, mmc, non_preemptive
 from analysis.studies.jobs.simulation import (
     ClassModel,
     Coming,
     JobSource,
     TimesLaw,
-    errors,
     figures,
     jobs,
     play,
     read_classes,
 )
-from analysis.terms import Refused, UnknownName
+from analysis.terms import Refused
 from control.scheduling import policies
-from control.scheduling.policies import Job, Start, least_load, shares_of
+from control.scheduling.policies import Job
 from control.scheduling.scheduler import Scheduler
 from tests.analysis.studies.jobs.simulation.made_jobs import coming, source
 
@@ -50,15 +49,11 @@ def test_times_have_the_requested_mean_and_variation(mean_s: float, cv2: float) 
     assert times_s.min() > 0
 
 
-
-
 def told(stream: list[Coming], what: str) -> list[object]:
     return [getattr(one.job, what) for one in stream]
 
 
-TWO = JobSource(
-    (ClassModel("a", 0.3, 1.0), ClassModel("b", 0.7, 1.0, priority=1)), 2, 0.8
-)
+TWO = JobSource((ClassModel("a", 0.3, 1.0), ClassModel("b", 0.7, 1.0, priority=1)), 2, 0.8)
 
 
 def test_a_seed_gives_the_same_jobs_and_another_seed_others() -> None:
@@ -76,16 +71,6 @@ def test_changing_one_thing_leaves_the_others_as_they_were() -> None:
     assert told(busier, "submit_s") == pytest.approx([2 * one.job.submit_s for one in plain])
     assert told(busier, "class_") == told(plain, "class_")
     assert [one.takes_s for one in busier] == [one.takes_s for one in plain]
-
-
-
-
-
-
-
-
-
-
 
 
 def classes(folder: Path, text: str) -> tuple[ClassModel, ...]:
@@ -141,9 +126,7 @@ def test_what_is_no_stream_of_jobs_is_refused(
 
 
 def waits(policy: str, *takes_s: float) -> float:
-    played = play(
-        [coming(at, 0.0, seconds) for at, seconds in enumerate(takes_s)], 1, policy
-    )
+    played = play([coming(at, 0.0, seconds) for at, seconds in enumerate(takes_s)], 1, policy)
     return float(played.wait_s.mean())
 
 
@@ -216,22 +199,6 @@ def test_who_was_away_earns_no_credit_for_it() -> None:
     assert started == [0, 1, 2, 3, 4, 10, 5, 11, 6, 12, 7, 13, 8, 14, 9]
 
 
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 jobs_of = st.lists(
     st.tuples(
         st.floats(0, 10),
@@ -266,10 +233,6 @@ def test_a_gang_waits_for_all_its_slots_and_nobody_overtakes_it() -> None:
     assert play(stream, 2, "fifo").start_s.tolist() == [0, 2, 3]
 
 
-
-
-
-
 def within(values: Sequence[float], expected: float, errors: float = 3.5) -> bool:
     return abs(fmean(values) - expected) < errors * stdev(values) / math.sqrt(len(values))
 
@@ -290,8 +253,6 @@ def test_waits_are_erlangs(slots: int, load: float, wait: float) -> None:
     assert within(mean_waits(source(slots, load)), wait)
 
 
-
-
 def test_waits_by_priority_are_cobhams() -> None:
     """Two kinds of 0.5 s and 1 s on one slot, load 0.7: each kind's own mean wait."""
     rates = (0.6, 0.4)
@@ -301,9 +262,7 @@ def test_waits_by_priority_are_cobhams() -> None:
             [PriorityClass(0, rates[0], 0.5), PriorityClass(1, rates[1], 1.0)]
         )
     ]
-    classes = tuple(
-        ClassModel(f"{at}", rates[at], (0.5, 1.0)[at], priority=at) for at in (0, 1)
-    )
+    classes = tuple(ClassModel(f"{at}", rates[at], (0.5, 1.0)[at], priority=at) for at in (0, 1))
     one = JobSource(classes, 1, 0.7)
     assert one.gap_s == pytest.approx(1.0)
     waits: list[list[float]] = [[], []]
@@ -344,7 +303,3 @@ def by_simpy(stream: Sequence[Coming], slots: int, rank: str) -> list[float]:
 def test_every_job_starts_when_simpys_resource_starts_it(policy: str, slots: int) -> None:
     stream = jobs(source(slots, 0.9), 500, 5)
     assert play(stream, slots, policy).start_s.tolist() == by_simpy(stream, slots, policy)
-
-
-
-

@@ -56,8 +56,6 @@ def test_a_copy_of_stock_is_no_second_replicate() -> None:
     assert {stream.tweakset for stream in twice.streams} == {"stock"}
 
 
-
-
 def test_waits_of_faulty_and_closed_streams_meet_no_model() -> None:
     run = faulty_run((0.5,), blocks=3, count=40)
     assert len(found(run).waits) == 1
