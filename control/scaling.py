@@ -1,8 +1,4 @@
-"""Fit laws of speed-up, and choose replicas so that jobs of any size take the same time.
-
-Amdahl's law and Gunther's are fitted by least squares on logarithms: errors of times are by a
-factor.
-"""
+"""Fit laws of speed-up, and choose replicas so that jobs of any size take the same time."""
 
 from __future__ import annotations
 

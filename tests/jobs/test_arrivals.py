@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from math import exp, factorial, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from fixtures.studies.jobs import arrivals
@@ -110,10 +107,6 @@ def test_mmpp_has_its_rate_and_the_dispersion_of_its_two_states(seed: int) -> No
     assert len(submit_s) / submit_s[-1] == pytest.approx(rate, rel=0.04)
 
 
-def test_deterministic_arrivals_come_by_the_clock() -> None:
-    assert times("deterministic", 3, rate_per_s=4).tolist() == [0.25, 0.5, 0.75]
-
-
 @pytest.mark.parametrize("kind", OPEN)
 def test_arrivals_of_one_seed_are_sorted_and_extend_shorter_ones(kind: str, written: Path) -> None:
     given: dict[str, Any] = {"trace": written} if kind == "trace" else {}
@@ -129,16 +122,6 @@ def test_twice_the_rate_is_the_same_arrivals_in_half_the_time(kind: str, written
     assert times(kind, 40, rate_per_s=8, **given) * 2 == pytest.approx(
         times(kind, 40, rate_per_s=4, **given), rel=1e-12
     )
-
-
-@given(st.lists(st.floats(0, 1e8), min_size=1, max_size=30).map(sorted))
-def test_a_trace_gives_back_the_very_times_that_were_written(
-    tmp_path_factory: pytest.TempPathFactory, submit_s: list[float]
-) -> None:
-    path = tmp_path_factory.mktemp("traces") / "trace.csv"
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([["job", "submit_s"], *enumerate(submit_s)])
-    assert times("trace", len(submit_s), trace=path).tolist() == submit_s
 
 
 def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
@@ -177,14 +160,6 @@ def test_an_invalid_trace_is_refused_with_its_line(tmp_path: Path, text: str, sa
         read_trace(path)
 
 
-def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) -> None:
-    path = tmp_path / "trace.csv"
-    path.write_text("submit_s\n0\n0\n")
-    assert times("trace", 2, trace=path).tolist() == [0, 0]
-    with pytest.raises(BadInput, match="all jobs arrive at once"):
-        times("trace", 2, trace=path, rate_per_s=1)
-
-
 @pytest.mark.parametrize(
     ("kind", "given", "said"),
     [
@@ -207,10 +182,3 @@ def test_what_a_kind_does_not_take_is_refused_with_what_it_does(
 ) -> None:
     with pytest.raises(BadInput, match=said):
         arrivals.complete(kind, given)
-
-
-def test_stays_too_short_to_be_drawn_are_refused_at_once() -> None:
-    with pytest.raises(
-        BadInput, match="would change too often between two jobs; use arrivals=poisson"
-    ):
-        times("mmpp", 100, rate_per_s=1e-9, burst_s=1e-6)

@@ -25,14 +25,6 @@ def test_every_catalogue_file_can_be_planned_and_is_described(name: str) -> None
     assert classes.description(name)
 
 
-@pytest.mark.parametrize("name", ["sleep", "spin", "mixed", "tenants"])
-def test_jobs_of_these_last_a_fifth_of_a_second_on_average(name: str) -> None:
-    """So that one rate is one load with any of them: 6 a second on two slots are 0.6."""
-    assert sum(one.probability * one.size.mean for one in classes.shipped(name)) == pytest.approx(
-        0.2
-    )
-
-
 def test_all_that_can_be_said_is_meant(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(
@@ -117,9 +109,3 @@ def test_classes_have_names_of_their_own_and_shares() -> None:
         BadInput, match=r"classes\[1\] \(two\): `probability`, its share of the jobs, is missing"
     ):
         parse({**ONE, "probability": 0.5}, {**ONE, "name": "two"})
-
-
-@pytest.mark.parametrize("document", [{}, {"classes": []}, {"classes": {}}, {"classes": None}])
-def test_a_file_without_classes_is_none(document: dict[str, Any]) -> None:
-    with pytest.raises(BadInput, match=r"file: `?classes`? (is|must be) "):
-        classes.parse(document, "file")

@@ -60,16 +60,6 @@ def test_jobs_wait_for_the_only_slot_in_order_of_arrival() -> None:
     )
 
 
-def test_a_job_of_two_replicas_waits_for_two_slots() -> None:
-    """No job overtakes it, first come, first served."""
-    jobs = [
-        *planned(0.0),
-        Planned(1, a_class(), 0.1, 1.0, 1, replicas=2),
-        Planned(2, a_class(), 0.2, 1.0, 2),
-    ]
-    assert Ran(jobs, Made(), Rules(slots=2)).of("admit_s") == {0: (0.0,), 1: (1.0,), 2: (2.0,)}
-
-
 def test_in_a_closed_stream_a_job_comes_when_one_ends() -> None:
     """Two customers who do not think: two jobs at once, then one for each that ended.
 
@@ -129,19 +119,6 @@ def test_a_policy_sees_what_is_left_of_a_job(other_s: float, order: list[int]) -
     assert list(found.rows) == order
 
 
-def test_without_further_attempts_a_job_stays_what_it_was() -> None:
-    """Its lost work is unknown: it was never seen to the end."""
-    engine = Made()
-    engine.script[0, 1] = [
-        (0.0, "started", {}),
-        (2.0, "ended", {"outcome": "failed", "reason": "no memory"}),
-    ]
-    found = Ran(planned(0.0, work=5.0), engine)
-    assert found.of("outcome", "reason", "end_s", "lost_s", "lost_work") == {
-        0: ("failed", "no memory", 2.0, 2.0, None)
-    }
-
-
 def test_a_job_that_never_ends_is_abandoned_with_all_that_wait() -> None:
     """Patience is counted from the last submission: 1 + 30 s. The one that ran is killed."""
     engine = Made()
@@ -173,18 +150,6 @@ def test_an_end_read_before_its_start_is_kept_as_read(outcome: str, lost: float 
     assert Ran(planned(0.0), engine).of("start_s", "end_s", "lost_s", "lost_work") == {
         0: (0.0, -5.0, lost, lost)
     }
-
-
-def test_where_its_own_clock_goes_back_the_stream_goes_on() -> None:
-    """By 0.9375 s after 1 s; the scheduler's time stands still until the clock has caught up."""
-    engine = Made()
-    found = Ran(
-        planned(0.0, 0.1, 0.2),
-        engine,
-        clock=lambda: engine.now_s - (0.9375 if engine.now_s >= 101.0 else 0.0),
-    )
-    assert len(found.rows) == 3
-    assert (found.rows[0]["end_s"], found.rows[1]["admit_s"]) == (1.0, 0.0625)
 
 
 def test_slots_of_a_node_that_is_lost_are_not_given_to_anybody() -> None:

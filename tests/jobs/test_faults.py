@@ -7,11 +7,9 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,17 +106,6 @@ def test_what_an_engine_or_a_machine_cannot_have_is_said(
     assert sentence in (faults.unavailable_reason(faults.complete(given_params), engine) or "")
 
 
-def test_a_fault_that_goes_by_submissions_needs_them() -> None:
-    flood = faults.complete({"fault": "flood"})
-    assert "unknown in advance with arrivals=closed" in (
-        faults.unavailable_reason({**flood, "arrivals": "closed"}, "pool") or ""
-    )
-    assert (
-        faults.unavailable_reason(faults.complete({"fault": "kill", "fault_at_s": 1}), "jobs")
-        is None
-    )
-
-
 def test_a_kill_hits_one_of_those_that_run() -> None:
     engine = Engine()
     rows = went(
@@ -134,17 +121,6 @@ def test_a_kill_hits_one_of_those_that_run() -> None:
     assert engine.asked == [("kill", row["job"]) for row in rows[:2]]
 
 
-def test_kills_come_at_their_rate() -> None:
-    """10,000 Poisson gaps have mean 1/rate and variance 1/rate² (5 standard errors: 5 %, 14 %)."""
-    strikes = faults.load("kill").plan(
-        faults.complete({"fault": "kill", "fault_rate_per_s": 4}), np.random.default_rng(3)
-    )
-    times = [0.0, *(one.at_s for one in islice(strikes, 10_000))]
-    gaps = np.diff(times)
-    assert gaps.mean() == pytest.approx(1 / 4, rel=0.05)
-    assert gaps.var() == pytest.approx(1 / 16, rel=0.14)
-
-
 def test_a_node_is_lost_and_comes_back() -> None:
     engine = Engine()
     fault = Faults(faults.complete({"fault": "node", "fault_at_s": 3, "fault_for_s": 4}), 1, engine)
@@ -156,13 +132,6 @@ def test_a_node_is_lost_and_comes_back() -> None:
     assert engine.asked == [("lose", row["node"]), ("back", row["node"])]
     assert (row["fault"], row["fault_for_s"]) == ("node", 4)
     assert fault.due_s() is None
-
-
-def test_without_a_fault_nothing_happens() -> None:
-    fault = Faults(faults.complete({"fault": "none"}), 1, Engine())
-    assert (fault.due_s(), fault.act(99.0), fault.close()) == (None, [], [])
-    assert faults.changed(faults.complete({}), 1, planned()) == planned()
-    assert faults.unavailable_reason(faults.complete({}), "pool") is None
 
 
 def test_a_node_that_is_away_is_not_lost_again() -> None:

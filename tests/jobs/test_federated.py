@@ -68,17 +68,6 @@ def test_a_job_resumes_from_its_checkpoint_with_the_same_result(tmp_path: Path) 
     }
 
 
-@pytest.mark.parametrize(("work", "rounds"), [(10, range(1, 11)), (47, range(2, 47, 2))])
-def test_accuracy_is_reported_per_round_or_for_some_of_many(
-    work: int, rounds: range, tmp_path: Path
-) -> None:
-    told: list[Mapping[str, object]] = []
-    federated.run(asked(tmp_path, {"clients": 2}, work=work, report=told.append))
-    assert [name for one in told for name in one if name.startswith("accuracy_round_")] == [
-        f"accuracy_round_{at}" for at in rounds
-    ]
-
-
 def test_a_mean_weighs_clients_by_their_samples() -> None:
     """(3·1 + 1·5)/4 = 2."""
     assert federated.aggregate(np.array([[1.0], [5.0]]), np.array([3, 1]), "fedavg", 0.3) == [[2.0]]

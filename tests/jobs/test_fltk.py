@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from fixtures.studies.jobs import fltk
-from fixtures.studies.jobs.arrivals import fltk_mean_gap_s
 from fixtures.studies.jobs.kinds import complete
 from fixtures.terms import BadInput
 
@@ -147,39 +146,6 @@ def test_simulated_arrivals_have_fltks_rate_until_the_duration(tmp_path: Path) -
     assert [job.job for job in found.jobs] == list(range(len(submit_s)))
 
 
-def two_tasks() -> Json:
-    document: Json = copy.deepcopy(DISTRIBUTED)
-    (task,) = document["trainTasks"]
-    document["trainTasks"].append(
-        task | {"lambda": 5, "jobClassParameters": task["jobClassParameters"][:1]}
-    )
-    return document
-
-
-def test_each_task_has_ticks_and_classes_of_its_own(tmp_path: Path) -> None:
-    """Weights 3 and 1 are 3 in 4; the second task's jobs come every 300 s or so, regardless."""
-    found = read(
-        tmp_path, changed(CLUSTER, "execution_config", "duration", value=1_000_000), two_tasks()
-    )
-    names = [one.name for one in found.classes]
-    assert names == ["Cifar10CNN-cifar10", "MNISTCNN-mnist", "Cifar10CNN-cifar10-2"]
-    counts = [sum(job.class_.name == name for job in found.jobs) for name in names]
-    assert counts[0] / counts[1] == pytest.approx(3, rel=0.1)
-    assert counts[2] == pytest.approx(1_000_000 / fltk_mean_gap_s(5), rel=0.05)
-    assert [job.submit_s for job in found.jobs] == sorted(job.submit_s for job in found.jobs)
-    assert [one.tenant for one in found.classes] == ["task0", "task0", "task1"]
-    assert [one.probability for one in found.classes] == pytest.approx(
-        [count / sum(counts) for count in counts], rel=0.05
-    )
-
-
-def test_a_batch_has_each_class_once_and_at_once(tmp_path: Path) -> None:
-    found = read(tmp_path, batch(), two_tasks())
-    assert [(job.submit_s, job.class_.name) for job in found.jobs] == [
-        (0.0, one.name) for one in found.classes
-    ]
-
-
 def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
     found = read(tmp_path, batch(), FEDERATED)
     (one,) = found.classes
@@ -213,11 +179,3 @@ def test_what_stands_in_for_an_optimiser(
     at = ("hyperParameters", "default", "optimizerConfig")
     found = read(tmp_path, experiment=job_class(DISTRIBUTED, *at, value=value), jobs=1)
     assert found.classes[0].params["optimiser"] == becomes
-
-
-def test_a_duration_in_which_no_job_comes_is_refused(tmp_path: Path) -> None:
-    """At lambda 1000 the first comes after most of a day."""
-    document = changed(DISTRIBUTED, "trainTasks", 0, "lambda", value=1000)
-    with pytest.raises(BadInput, match="No job arrives within FLTK's duration of 240 s"):
-        read(tmp_path, experiment=document)
-    assert len(read(tmp_path, experiment=document, jobs=7).jobs) == 7

@@ -11,15 +11,11 @@ from typing import Any
 
 import pytest
 
-from analysis.metrics import metrics_of
 from analysis.studies.jobs.queue_fits import columns, little, most_held
 from analysis.studies.jobs.records import JobRun, Stream
-from analysis.terms import Steps
-from fixtures import record, studies, workloads
-from fixtures.studies import jobs
+from fixtures import studies, workloads
 from fixtures.studies.jobs.workloads import job_stream
-from fixtures.targets._report import measured_window
-from fixtures.terms import BadInput, Metric, Step, Study, WorkloadRun
+from fixtures.terms import BadInput, Metric, Study
 
 HOUSE = Path(__file__).parents[2]
 STUDY = Study(
@@ -171,19 +167,6 @@ def test_an_invalid_stream_file_is_refused_before_anything_runs(
         under(slots="1", **{option: f"{own}"})
 
 
-def test_of_a_trace_all_jobs_come_unless_fewer_are_asked_for(tmp_path: Path) -> None:
-    """The study's own 40 are not of it."""
-    own = tmp_path / "own.csv"
-    own.write_text(TRACE)
-    (name,) = under(arrivals=f"{own}", slots="2", rate="4")
-    assert workloads.load(name).params["jobs"] == 3
-    assert workloads.load(name.replace("jobs=3", "jobs=2")).params["jobs"] == 2
-    with pytest.raises(
-        BadInput, match=r"own\.csv: has 3 jobs, but 4 are requested: use jobs=3 for all of them"
-    ):
-        workloads.load(name.replace("jobs=3", "jobs=4"))
-
-
 def test_a_trace_is_played_as_it_came_unless_a_rate_is_asked_for(tmp_path: Path) -> None:
     """Not as fast as the study's own arrivals: three jobs, the last after 0.75 s."""
     own = tmp_path / "own.csv"
@@ -199,16 +182,6 @@ def test_a_trace_is_played_as_it_came_unless_a_rate_is_asked_for(tmp_path: Path)
     assert {
         workloads.load(name).params["arrivals"] for name in under(arrivals=f"{own}", slots="2")
     } == {"trace"}
-
-
-def test_options_of_streams_are_those_of_all_their_studies() -> None:
-    """Each study of streams there is takes them, by the name in its file."""
-    named = {
-        path.stem.removeprefix("bench_")
-        for path in (HOUSE / "benchmarks").glob("bench_cluster_*.py")
-        if "job_stream" in path.read_text()
-    }
-    assert named <= set(jobs.STUDIES)
 
 
 def run(*files: str, folder: Path, seed: int = 3, **values: object) -> dict[str, list[Json]]:
@@ -298,18 +271,3 @@ def test_jobs_that_never_end_are_reported_after_the_patience(
     assert all(row["end_s"] is None for row in told["job"])
     assert all(0.5 <= step["wall_s"] < 10000 for step in told["step"])
     assert job_stream.JobStream.summary({"job": told["job"]}).endswith("3 of 3 jobs not done")
-
-
-def test_steps_that_overlap_have_no_throughput() -> None:
-    """Two of 3 s that began together: 6 s of steps in 3 s. Both sides of the wall say the same."""
-    steps = tuple(
-        Step(index, 10.0 + index, 3.0, 0.1, 1, 0, 0.0, warmup=False) for index in range(2)
-    )
-    found: Json = {}
-    record.steps(found, WorkloadRun(steps, {"steps_overlap": True}, {}, 7))
-    assert found["steps"]["overlap"] is True
-    assert found["metrics"] == metrics_of(
-        Steps((3.0, 3.0), (1, 1), (0, 0), (0.1, 0.1), 0, overlap=True)
-    )
-    assert "throughput_samples_per_s" not in found["metrics"]
-    assert measured_window((steps[1], steps[0])) == (10.0, 14.0)

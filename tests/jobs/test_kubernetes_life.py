@@ -187,22 +187,6 @@ def test_an_end_that_is_none_has_an_outcome_and_a_reason(
     assert "{" not in end.reason
 
 
-def test_of_replicas_ending_together_the_oom_kill_is_the_reason() -> None:
-    states = [ended(143, said(), "Error"), ended(137, "", "OOMKilled")]
-    end = only_end(lives(replicas=2).pod(1.0, "MODIFIED", pod(*states, phase="Failed")))
-    assert (end.outcome, "OOMKilled" in end.reason) == ("killed", True)
-
-
-@pytest.mark.parametrize(
-    "last", [pod(ended(), phase="Succeeded"), pod(ended(message=said()), going=True)]
-)
-def test_a_completed_job_has_done_all_its_work_without_a_report(
-    last: Json,
-) -> None:
-    end = only_end(lives().pod(1.0, "MODIFIED", last))
-    assert (end.outcome, end.done_work) == ("done", WORK)
-
-
 def test_a_vanished_pod_keeps_the_work_of_its_last_checkpoint() -> None:
     one = lives()
     one.pod(1.0, "MODIFIED", pod(running()))

@@ -163,21 +163,6 @@ def test_replicas_are_containers_whose_limits_are_their_requests() -> None:
     assert term["matchFields"][0]["values"] == ["node-a"]
 
 
-@pytest.mark.parametrize(
-    ("volume", "means"),
-    [
-        ("", {"emptyDir": {}}),
-        ("/data", {"hostPath": {"path": "/data", "type": "DirectoryOrCreate"}}),
-        ("claim", {"persistentVolumeClaim": {"claimName": "claim"}}),
-    ],
-)
-def test_checkpoints_lie_on_the_volume_that_is_named(volume: str, means: dict[str, object]) -> None:
-    spec = cluster.manifest(stream(volume=volume), JOB, 1, 0.0, suspend=True)["spec"]["template"][
-        "spec"
-    ]
-    assert spec["volumes"] == [{"name": "jobs", **means}]
-
-
 def node(name: str, *, ready: bool = True, cordoned: bool = False) -> dict[str, Any]:
     conditions = [{"type": "Ready", "status": "True" if ready else "Unknown"}]
     return {
@@ -233,17 +218,6 @@ def test_a_node_that_is_lost_or_back_is_told_once() -> None:
         None,
     ]
     assert made.update("DELETED", node("a")) is False
-
-
-@pytest.mark.parametrize("key", ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"])
-def test_a_node_is_back_when_the_taints_of_its_absence_are_gone(key: str) -> None:
-    """Until they go, a ready kubelet's new pods are deleted; an owner's taints do not count."""
-    made = nodes(2, "a")
-    tainted, owned = node("a"), node("a")
-    tainted["spec"]["taints"] = [{"key": key, "effect": "NoExecute"}]
-    owned["spec"]["taints"] = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
-    stages = [owned, node("a", ready=False), tainted, owned]
-    assert [made.update("MODIFIED", one) for one in stages] == [None, False, None, True]
 
 
 @pytest.mark.parametrize(

@@ -75,22 +75,6 @@ def test_what_no_line_can_be_is_said(given_params: dict[str, str], sentence: str
         workloads.case("ddp_network", **given_params)
 
 
-def test_counters_are_summed_over_namespaces(tmp_path: Path) -> None:
-    """Tables as in Linux 6.18: a line of names, a line of numbers, for each protocol."""
-    for pid, out in ((7, 100), (8, 20)):
-        folder = tmp_path / f"proc/{pid}/net"
-        folder.mkdir(parents=True)
-        (folder / "snmp").write_text(
-            f"Ip: Forwarding\nIp: 1\nTcp: InSegs OutSegs RetransSegs\nTcp: 9 {out} 3\n"
-        )
-        (folder / "netstat").write_text("TcpExt: TCPTimeouts TCPLossProbes\nTcpExt: 2 1\n")
-    found = network.counts_of([7, 8], tmp_path)
-    assert found == network.Counts(
-        segments_out=120, segments_retransmitted=6, timeouts=4, loss_probes=2
-    )
-    assert found.since(network.counts_of([7], tmp_path)) == network.Counts(20, 3, 2, 1)
-
-
 def test_who_answers_a_first_packet_ends_with_whoever_asked() -> None:
     """Killed before an answer: the other end would take ten minutes to enter its namespace."""
     program = (

@@ -70,15 +70,6 @@ def test_checkpoints_are_numbered_lines_and_the_end_comes_last(tmp_path: Path) -
     assert not (tmp_path / "jobs" / "0").exists()
 
 
-def test_it_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
-    folder = tmp_path / "jobs" / "0"
-    folder.mkdir(parents=True)
-    (folder / "checkpoint").write_text("999.9")
-    process = started(tmp_path, work=1000.0, attempt=2, from_work=999.9)
-    process.communicate()
-    assert process.returncode == 0
-
-
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
@@ -124,11 +115,3 @@ def test_throttled_time_is_read_from_both_cgroup_versions(
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
     assert pod.throttled_s(tmp_path) == seconds
-
-
-@pytest.mark.parametrize("name", ["memory.peak", "memory/memory.max_usage_in_bytes"])
-def test_peak_memory_is_read_from_both_cgroup_versions(tmp_path: Path, name: str) -> None:
-    assert pod.used(tmp_path)["memory_peak_mib"] is None
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).write_text(f"{200 << 20}\n")
-    assert pod.used(tmp_path)["memory_peak_mib"] == 200

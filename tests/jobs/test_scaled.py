@@ -66,13 +66,6 @@ def test_profiles_cover_1_2_and_all_replicas_at_two_sizes_twice() -> None:
     )
 
 
-def test_predictions_follow_chosen_replicas_and_due_times_stay() -> None:
-    jobs = [replace(one, predicted_s=one.work, due_s=9.0) for one in JOBS]
-    found = scaled.with_chosen_replicas(jobs, Amdahl(), 1.0, 4, dict[str, Any]().__setitem__)
-    assert [one.predicted_s for one in found] == pytest.approx([0.8, 0.85, 0.95, 1.6], rel=0.02)
-    assert {one.due_s for one in found} == {9.0}
-
-
 def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:
     with pytest.raises(
         Refused, match="A measured job of class sleep ended as failed: it was told to"
@@ -84,8 +77,3 @@ def test_a_measured_job_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(scaled, "PATIENCE_S", 0.0)
     with pytest.raises(Refused, match="did not end within 0 s"):
         chosen(Amdahl())
-
-
-def test_where_measuring_takes_long_it_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scaled, "ENOUGH_S", -1.0)
-    assert len(chosen(Amdahl())[1]["profile"]["sleep"]) == 6

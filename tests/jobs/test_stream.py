@@ -74,44 +74,6 @@ def test_other_arrivals_leave_the_jobs_as_they_are(tmp_path: Path, changed: dict
 
 
 @pytest.mark.parametrize(
-    ("was", "is_", "may_differ"),
-    [
-        (
-            "law: exponential, mean: 0.1",
-            "law: constant, mean: 0.1",
-            {"work", "predicted_s", "due_s"},
-        ),
-        (
-            "priority: 3, probability: 0.4}, {priority: -1, probability: 0.6",
-            "priority: 3, probability: 1",
-            {"priority"},
-        ),
-        ("prediction_scv: 0.25", "prediction_scv: 1", {"predicted_s"}),
-        ("due_factor: 3", "due_factor: 9", {"due_s"}),
-    ],
-)
-def test_what_one_purpose_draws_leaves_the_others_as_they_are(
-    tmp_path: Path, was: str, is_: str, may_differ: set[str]
-) -> None:
-    assert was in TWO
-    one, other = two(tmp_path, jobs=200), two(tmp_path, TWO.replace(was, is_), jobs=200)
-    names = ("submit_s", "work", "seed", "priority", "replicas", "predicted_s", "due_s")
-    assert {name for name in names if column(one, name) != column(other, name)} == may_differ
-    assert [job.class_.name for job in one] == [job.class_.name for job in other]
-
-
-def test_classes_and_priorities_come_as_often_as_they_should(tmp_path: Path) -> None:
-    """Within four standard errors of a share."""
-    jobs = two(tmp_path, jobs=MANY)
-    large = [job for job in jobs if job.class_.name == "large"]
-    assert abs(len(large) / MANY - 0.25) < 4 * np.sqrt(0.25 * 0.75 / MANY)
-    assert abs(np.mean([job.priority == -1 for job in large]) - 0.6) < 4 * np.sqrt(
-        0.6 * 0.4 / len(large)
-    )
-    assert {job.priority for job in jobs} == {-1, 0, 3}
-
-
-@pytest.mark.parametrize(
     "size",
     [
         Size("exponential", 2.0, 1.0),

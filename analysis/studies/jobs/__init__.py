@@ -13,7 +13,6 @@ TITLE = "Streams of jobs"
 
 
 def tells_of(run: Run) -> bool:
-    """Return whether any cell reported jobs, or any line lost packets."""
     return any("job" in cell.report or "stream" in cell.report for cell in run.cells) or any(
         "loss_percent" in workload.params for workload in run.workloads.values()
     )

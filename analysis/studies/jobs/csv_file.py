@@ -1,19 +1,16 @@
-"""Files of jobs: CSV as foreign data, and groups of streams from saved runs and lists of jobs.
-
-A list of jobs has the columns job,submit_s and, if measured, admit_s, start_s, end_s; a run is a
-value of the column `run`. Also read are class, priority, replicas, attempts, outcome and slots;
-other columns are ignored.
-"""
+"""Files of jobs: CSV as foreign data, and groups of streams from saved runs and lists of jobs."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta
 
 from analysis.files import read_text
 from analysis.load import load_each
@@ -21,15 +18,17 @@ from analysis.machine import Machines
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
-from .records import LONGEST, MOST_SLOTS, OUTCOMES, TIMES, JobRun, Stream, distinct, plan, streams
+from .records import MOST_SLOTS, JobRow, JobRun, Stream, distinct, job_of, plan, streams
 
 if TYPE_CHECKING:
     Lines = list[tuple[str, dict[str, str]]]  # where it stands, and its cells by column
 
 HEAD = "job,submit_s,start_s,end_s"
 MISSING = frozenset({"", "nan", "none", "null", "n/a", "na"})
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+
+
+class CsvRow(JobRow, total=False):
+    slots: Annotated[int, Meta(ge=1, le=MOST_SLOTS)]
 
 
 def text_of(path: Path) -> str:
@@ -123,17 +122,10 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
     runs: dict[str, list[JobRun]] = {}
     slots: dict[str, int | None] = {}
     for at, row in lines:
-        run = row.get("run", "")
-        runs.setdefault(run, []).append(_job(row, at))
-        held = _number(row, "slots", at, WHOLE, "not a whole number")
-        of_run = None if held is None else int(held)
-        if (
-            slots.setdefault(run, of_run) != of_run
-            or not 1 <= (1 if of_run is None else of_run) <= MOST_SLOTS
-        ):
-            raise Unreadable(
-                f"{at}: slots {of_run}; a stream needs a single number, 1 to {MOST_SLOTS}."
-            )
+        run, told = row.get("run", ""), _told(row, at)
+        runs.setdefault(run, []).append(job_of(told))
+        if slots.setdefault(run, told.get("slots")) != told.get("slots"):
+            raise Unreadable(f"{at}: slots {told.get('slots')}; a stream needs a single number.")
     if not runs:
         raise Unreadable(f"{where}: has no jobs.")
     measured = not {"admit_s", "start_s", "end_s"}.isdisjoint(names)
@@ -154,36 +146,10 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
     return result
 
 
-def _job(row: Mapping[str, str], at: str) -> JobRun:
-    number, *wholes = (
-        _number(row, name, at, WHOLE, "not a whole number")
-        for name in ("job", "priority", "replicas", "attempts")
-    )
-    if number is None or number < 0:
-        raise Unreadable(f"{at}: job {one_line(row['job'], 60)!r}; it must be a whole number.")
-    outcome = row.get("outcome", "")
-    if outcome and outcome not in OUTCOMES:
-        raise Unreadable(
-            f"{at}: outcome {one_line(outcome)!r} must be one of {', '.join(OUTCOMES)}."
-        )
-    times_s = (
-        _number(row, name, at, NUMBER, "not a time in seconds; leave it empty if it is missing")
-        for name in TIMES
-    )
-    priority, replicas, attempts = (None if value is None else int(value) for value in wholes)
-    job = JobRun(int(number), *times_s)  # type: ignore[arg-type] # four times
-    job = replace(job, outcome=outcome, class_=row.get("class", ""))
-    return replace(
-        job, priority=priority, replicas=max(1, replicas or 1), attempts=max(1, attempts or 1)
-    )
-
-
-def _number(
-    row: Mapping[str, str], name: str, at: str, form: re.Pattern[str], wrong: str
-) -> float | None:
-    text = row.get(name, "")
-    if text.lower() in MISSING:
-        return None
-    if not form.fullmatch(text) or not abs(float(text)) <= (LONGEST if form is NUMBER else 1e18):
-        raise Unreadable(f"{at}: {name} is {one_line(text, 60)!r}, {wrong}.")
-    return float(text)
+def _told(row: Mapping[str, str], at: str) -> CsvRow:
+    known = {name: text for name, text in row.items() if text.lower() not in MISSING}
+    known.pop("result", None)
+    try:
+        return msgspec.convert({"outcome": "done", **known}, CsvRow, strict=False)
+    except msgspec.ValidationError as error:
+        raise Unreadable(f"{at}: {error}.") from None

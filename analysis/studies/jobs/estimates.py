@@ -74,7 +74,6 @@ def number(value: float | None, most: int = 3) -> str:
 
 
 def figure(value: Any, scale: float = 1.0, most: int = 3) -> str:
-    """Write a value with its interval, if any: `0.612 [0.58, 0.645]`."""
     if value is None:
         return NONE
     if value.low is None or value.high is None:
@@ -86,7 +85,6 @@ def figure(value: Any, scale: float = 1.0, most: int = 3) -> str:
 
 
 def middle(value: Any, scale: float = 1.0) -> str:
-    """Write a value without its interval."""
     return number(value.value * scale)
 
 
@@ -95,7 +93,6 @@ def value_of(figure: Any, scale: float = 1.0) -> float | None:
 
 
 def share(value: float | Figure | None, decimals: int = 0) -> str:
-    """Write a fraction as a percentage: `12%`."""
     value = value.value if isinstance(value, Figure) else value
     return NONE if value is None else f"{value:.{decimals}%}"
 

@@ -1,8 +1,4 @@
-"""Faults against the same jobs without them: arms by kind, paired by block, Holm over all.
-
-Slowdown is the mean response of the jobs that finished in both streams, over that without the
-fault. A neighbour's fault (a hog, a flood) has a verdict on isolation.
-"""
+"""Faults against the same jobs without them: arms by kind, paired by block, Holm over all."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Training over lossy lines: step time against packet loss.
-
-A line is the set of all requested parameters except the loss. Each loss is compared with no loss on
-the same line, block by block. In the data of the answer, losses are fractions.
-"""
+"""Training over lossy lines: step time against packet loss."""
 
 from __future__ import annotations
 
@@ -81,7 +77,6 @@ class LossyLine(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Return whether every cell had losses."""
         return self.losses[0].loss > 0
 
 

@@ -43,7 +43,6 @@ PAIR = SmallPanels(2, above=0.0, tall=TALL, below=0.5, left=LEFT, gap=0.15)
 
 
 def look_of(at: int) -> tuple[str, str]:
-    """Return colour and mark by place; the first is the reference."""
     return (COLOURS[(at - 1) % len(COLOURS)], MARKERS[at % len(MARKERS)]) if at else (INK, "o")
 
 

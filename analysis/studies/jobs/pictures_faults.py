@@ -64,7 +64,6 @@ def shown(ratio: Contrast | None) -> str:
 
 
 def verdicts_of(rows: Iterable[MarkRow]) -> set[str]:
-    """Return the keys of LOOKS that the marks of rows use."""
     return {
         name
         for row in rows
@@ -75,7 +74,6 @@ def verdicts_of(rows: Iterable[MarkRow]) -> set[str]:
 
 
 def run_title(scene: Scene, run: Run) -> str:
-    """Name the run of a section, if there are several."""
     return f"run {run.run_id}" if len(scene.runs) > 1 else ""
 
 
@@ -146,7 +144,6 @@ def worst(arms: Sequence[FaultArm]) -> str:
 
 
 def words(arm: FaultArm) -> str:
-    """Write a slowdown with its interval."""
     return (
         figure(arm.slowdown)
         if arm.slowdown is not None
@@ -203,7 +200,6 @@ NEXT = 3.0  # factor below the smallest loss at which "none" is drawn
 
 @picture(-30, "Training over lines that lose packets", REPORTS=NETWORK)
 def jobs_network(scene: Scene) -> Plot:
-    """Step time by packet loss, and its communication part."""
     lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731
     result: list[tuple[Run, LossyLine]] = scene.of_streams("lines", lossy, "no line lost packets")
     lead = (

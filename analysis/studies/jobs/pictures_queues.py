@@ -343,7 +343,6 @@ def rows_of(place: PolicyGroup, name: str, tall: float = marks.ROW) -> list[Mark
 
 
 def best(place: PolicyGroup) -> str:
-    """Write the policy with the shortest significant wait."""
     least = rows_of(place, "mean_wait_s")[0]
     if verdicts_of([least]) != {"faster"}:
         return f"No policy is shown to let jobs wait less than {place.policies.baseline}"

@@ -274,7 +274,6 @@ def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
 
 
 def last_moment(stream: Stream, of_stream: Iterable[SlotHold]) -> float:
-    """Return the end of a stream, as far as known."""
     moments = [
         *(job.submit_s for job in stream.jobs),
         *(moment for hold in of_stream for moment in (hold.begin_s, hold.end_s)),

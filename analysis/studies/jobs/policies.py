@@ -1,10 +1,4 @@
-"""Compare scheduling policies on the same jobs, measured and simulated.
-
-Measured streams are also simulated. A stream is the unit: its figure under a policy over that under
-the baseline, for streams that every policy had. Only jobs that finished in their first attempt
-count, and a policy that lost different jobs from the baseline is not compared. The simulator gets
-the measured submissions and times in service; it ignores the engine's start-up of a job.
-"""
+"""Compare scheduling policies on the same jobs, measured and simulated."""
 
 from __future__ import annotations
 
@@ -226,7 +220,6 @@ class Policies:
 
     @property
     def waits(self) -> list[Contrast]:
-        """Return the contrasts of mean waits."""
         return [contrast for contrast in self.contrasts if contrast.metric == "mean_wait_s"]
 
 
@@ -380,7 +373,6 @@ def simulate(
     many: int = 5000,
     seeds: int = 20,
 ) -> Policies:
-    """Simulate `seeds` streams of `many` jobs under each policy."""
     source.must_be_stable()
     for name in names:
         policies.load(name)

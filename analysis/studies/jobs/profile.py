@@ -1,10 +1,4 @@
-"""The time of a job by class and system, and the fastest system per class.
-
-The time from submission to end is divided: waiting for a slot, starting up (from admission until
-the job's own work begins, by its `startup_s` if reported), and then computing, held back by its CPU
-limit, and neither. Computing is CPU time over wall time of its replicas, at most 1: a job with
-several threads is at most busy. In data, parts and gains are fractions.
-"""
+"""The time of a job by class and system, and the fastest system per class."""
 
 from __future__ import annotations
 

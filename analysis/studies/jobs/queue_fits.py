@@ -1,7 +1,4 @@
-"""Streams of one kind as a queue: rate, service times, load and waits, each with its interval.
-
-Waits of neighbouring jobs are dependent, so jobs are not replicates: runs are.
-"""
+"""Streams of one kind as a queue: rate, service times, load and waits, each with its interval."""
 
 from __future__ import annotations
 
@@ -234,7 +231,6 @@ def sums_of(streams: Sequence[JobColumns]) -> pd.DataFrame:
 
 
 def whole(sums: pd.DataFrame, without: int | None = None) -> Sums:
-    """Return the sums of all units, or of all but one."""
     rest = sums if without is None else sums.drop(index=sums.index[without])
     return dict(zip(map(str, sums), rest.to_numpy().sum(axis=0).tolist(), strict=True))
 
@@ -532,7 +528,6 @@ def _null() -> np.ndarray:
 
 
 def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the rank correlation of neighbours, and its two-sided p."""
     before = np.concatenate([times[:-1] for times in series if len(times)])
     after = np.concatenate([times[1:] for times in series if len(times)])
     # What differs by less than a clock's rounding is the same.

@@ -1,8 +1,4 @@
-"""Measured waits against queueing models: predictions by rate and service times, and verdicts.
-
-Only three or more runs carry a verdict. The interval is for the ratio measured ÷ predicted, over
-runs, in both numbers at once. A prediction from a plan has no scatter.
-"""
+"""Measured waits against queueing models: predictions by rate and service times, and verdicts."""
 
 from __future__ import annotations
 
@@ -156,7 +152,6 @@ class WaitValidation:
 
     @property
     def chosen(self) -> ModelCheck | None:
-        """The model that the data do not reject."""
         return next((check for check in self.held if check.chosen), None)
 
 
@@ -205,7 +200,6 @@ def validate(
 
 
 def lacking(fit: Fit, servers: int | None) -> str:
-    """Name the input of a model that the streams lack."""
     if servers is None:
         return "the number of slots is unknown (--servers)"
     if fit.service_s is None:
@@ -463,7 +457,6 @@ def _setting(validation: WaitValidation, title: str) -> Section:
 
 
 def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]]) -> Answer:
-    """Mean waits by priority, for each number of servers."""
     lines, sections = [], []
     for servers, classes in answers:
         scale, name = unit(waits.response_s for waits in classes)
@@ -488,7 +481,6 @@ def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]]) -> Answe
 
 
 def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Answer:
-    """Show a line for each number of users."""
     heads = (
         "users",
         "requests/s",

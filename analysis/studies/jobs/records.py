@@ -1,8 +1,4 @@
-"""Read streams of jobs from saved runs, for every question about jobs.
-
-A field is what it must be, or missing, or its cell is refused by name. What a study needs beyond
-that (enough jobs) it checks itself.
-"""
+"""Read streams of jobs from saved runs, for every question about jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +15,6 @@ from typing import (
     Required,
     TypedDict,
     TypeVar,
-    get_args,
 )
 
 from msgspec import Meta
@@ -249,7 +244,6 @@ class Stream:
 
     @property
     def fault_params(self) -> dict[str, object]:
-        """Return the requested faults and countermeasures."""
         of_fault = {
             name.removeprefix(f"{OF_FAULT}_"): value
             for name, value in self.params.items()
@@ -277,7 +271,6 @@ def condition(params: Mapping[str, object], tweakset: str, *without: str) -> Con
 
 
 def params_of(run: Run, cell: Cell) -> Mapping[str, object]:
-    """Return the parameters of a cell's workload."""
     return run.workloads[cell.workload].params if cell.workload in run.workloads else {}
 
 
@@ -348,7 +341,6 @@ def _drawn(values: Iterable[float | None]) -> tuple[float, ...]:
 
 
 Outcome = Literal["done", "failed", "killed", "never started", "never ended"]
-OUTCOMES: tuple[str, ...] = get_args(Outcome)
 
 
 class StreamRow(TypedDict):
@@ -454,7 +446,11 @@ def _stream(run: Run, cell: Cell) -> Stream:
 
 
 def _job(row: Part) -> JobRun:
-    known: dict[str, Any] = {**row.read(JobRow)}
+    return job_of(row.read(JobRow))
+
+
+def job_of(row: JobRow) -> JobRun:
+    known: dict[str, Any] = {**row}
     result = known.get("result") or {}
     return JobRun(
         known["job"],

@@ -1,8 +1,4 @@
-"""Simulated streams of jobs: drawn from a seed, played under a policy, and their figures.
-
-Each purpose has its own random numbers, and times follow from them by inversion, so that a longer
-mean makes the same jobs longer and changes nothing else (L'Ecuyer, Management Science 36, 1990).
-"""
+"""Simulated streams of jobs: drawn from a seed, played under a policy, and their figures."""
 
 from __future__ import annotations
 
@@ -206,7 +202,6 @@ def jobs(source: JobSource, many: int, seed: int) -> list[Coming]:
 
 
 def uniform(seed: int, many: int, purposes: Sequence[str]) -> dict[str, Floats]:
-    """Draw numbers from 0 to 1 in a separate stream for each purpose."""
     spawned = np.random.SeedSequence(seed).spawn(len(purposes))
     return {
         purpose: np.random.default_rng(seeded).random(many)

@@ -1,8 +1,4 @@
-"""A saved run's streams of jobs: the command that answers its question, and data for pictures.
-
-A block's seed draws its stream: a cell and its copy (`stock-again`) had the same jobs, so they are
-not two replicates. Of each block the stock cell is taken, the copy only if stock was not measured.
-"""
+"""A saved run's streams of jobs: the command that answers its question, and data for pictures."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Models by name. Each learns from a table and predicts points, on the models' scale (or logs).
-
-Black boxes: ridge regression, boosted trees. White boxes: laws of `replicas` and `work`, one per
-class; a class that the training rows lack is not predicted (NaN).
-"""
+"""Models by name. Each learns from a table and predicts points, on the models' scale (or logs)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Predictions with intervals, the factors that models use, and times by class for the scheduler.
-
-In the answers' data, errors are fractions, values in the response's unit.
-"""
+"""Predictions with intervals, the factors that models use, and times by class for the scheduler."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Measurements as a table that models learn from: varied factors, their coding, and folds.
-
-Numbers are standardised, names have one column per level; a factor that duplicates another is
-dropped. Rows that belong together are never on both sides of a fold.
-"""
+"""Measurements as a table that models learn from: varied factors, their coding, and folds."""
 
 from __future__ import annotations
 

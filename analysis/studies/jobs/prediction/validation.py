@@ -1,10 +1,4 @@
-"""Cross-validation by groups: models predict unseen groups, with intervals.
-
-Each group counts once; a model is compared with the training mean, paired by group. Intervals are
-CV+ over groups: errors on held-out groups estimate the next ones (Barber, Candès, Ramdas and
-Tibshirani 2021; for grouped rows Lee, Barber and Willett 2023). The only assumption about the
-errors is that groups are exchangeable.
-"""
+"""Cross-validation by groups: models predict unseen groups, with intervals."""
 
 from __future__ import annotations
 
@@ -111,7 +105,6 @@ class CrossValidation:
 
     @property
     def best(self) -> Scored | None:
-        """Return the model with the smallest typical error."""
         known = [scored for scored in self.scored[1:] if scored.typical is not None]
         return min(known, key=lambda scored: scored.typical or 0.0, default=None)
 

@@ -23,8 +23,6 @@ from analysis.studies.jobs.estimates import FEW, over_blocks
 from analysis.studies.jobs.records import Fault, Outage, Stream
 from analysis.studies.jobs.recovery import (
     after,
-    goodput_per_s,
-    responses,
     shared,
     totals,
 )
@@ -78,25 +76,6 @@ def test_streams_share_jobs_of_one_number_class_size_and_plan() -> None:
     assert [mine.number for mine, _ in shared(one, other)] == [0, 1, 2]
     assert [mine.number for mine, _ in shared(one, changed)] == [0]
     assert shared(one, replace(other, jobs=(replace(other.jobs[0], class_="large"),))) == []
-
-
-def test_responses_are_of_jobs_that_both_got_done() -> None:
-    """Job 0: 2 s against 1 s; job 1 was not done, job 2's clock went back."""
-    one = stream([job(0, 0, 2), job(1, 1, 9, "killed"), job(2, 2, 1)])
-    other = stream([job(0, 0, 1), job(1, 1, 2), job(2, 2, 3)])
-    assert responses(shared(one, other)) == (1, 2)
-    assert responses([]) is None
-
-
-def test_goodput_is_work_or_where_that_is_not_told_jobs() -> None:
-    jobs = [
-        replace(job(0, 0, 2), work=3.0),
-        replace(job(1, 1, 4), work=5.0),
-        replace(job(2, 1, 4, "failed"), work=7.0),
-    ]
-    assert goodput_per_s(jobs) == 2
-    assert goodput_per_s([*jobs[:2], replace(jobs[2], work=None)]) == 0.5
-    assert goodput_per_s([job(0, 0, None, "never ended")]) is None
 
 
 # Without a fault: three jobs a second apart, each done 2 s after it came.
@@ -166,16 +145,6 @@ def test_the_next_fault_ends_the_wait_for_recovery() -> None:
     first, second = after(made, TWIN)
     assert (first.fault.at_s, first.recovery_s) == (2, None)
     assert second.recovery_s == 3
-
-
-def test_a_kill_that_hit_nothing_is_no_fault() -> None:
-    """Nothing ran, or the victim had ended; nor does the first kill explain the second's wait."""
-    made = stream(
-        [job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)],
-        faults=[Fault("kill", 2.5), Fault("kill", 3.1, 3.1, "a", 1)],
-        fault="kill",
-    )
-    assert after(made, TWIN) == []
 
 
 def test_a_closed_stream_never_catches_up() -> None:

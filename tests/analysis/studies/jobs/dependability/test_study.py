@@ -150,20 +150,6 @@ def test_jobs_that_are_sooner_because_others_died_are_no_gain(snapshot: Snapshot
     assert not arms(slower, MARGIN)[1].thinned
 
 
-def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
-    """Of ten faults in one stream, each but the last is followed by another before its job ends."""
-    tried = [attempt(0, at + 1, at / 10, (at + 1) / 10, "killed") for at in range(10)]
-    faults = [Fault("kill", one.end_s or 0, one.end_s, "a", 0) for one in tried]
-    made = stream(
-        [job(0, 0, 3), job(1, 1, 3), job(2, 2, 4)],
-        [*tried, attempt(0, 11, 1, 3)],
-        faults,
-        fault="kill",
-    )
-    _, arm = arms([made, clean(1)], MARGIN)
-    assert (arm.strikes, arm.recovered, arm.figures["recovery_s"]) == (10, 1, None)
-
-
 def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any) -> Stream:
     jobs = [
         replace(job(at, at, at + 1), class_="federated", result={"accuracy": one})
@@ -171,23 +157,6 @@ def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any)
     ]
     made = {"name": "federated", "kind": "federated", "params": {"clients": 10, **params}}
     return replace(stream(jobs, block=block), params={"classes": name, "jobs": 2}, classes=(made,))
-
-
-def test_a_drop_is_against_the_same_block_without_poisoning() -> None:
-    """Blocks of 0.9, 0.8 and 0.7 clean lose 10, 20 and 30 points: 20 ± 4.3027·10/√3."""
-    streams = [
-        learned(at, "federated", (1 - at / 10, 1 - at / 10), aggregation="fedavg")
-        for at in (1, 2, 3)
-    ]
-    streams += [
-        learned(at, "poisoned", (1 - at / 5, 1 - at / 5), aggregation="fedavg", poisoned=4)
-        for at in (1, 2, 3)
-    ]
-    clean, poisoned = poisonings(streams)
-    assert (clean.poisoned, clean.jobs, clean.drop) == (0, 6, None)
-    assert known(poisoned.drop).value == pytest.approx(0.2)
-    assert known(poisoned.drop).low == pytest.approx(0.2 - 4.302653 * 0.1 / 3**0.5)
-    assert poisoned.clean == poisoned.setting == "aggregation=fedavg, clients=10"
 
 
 def test_a_drop_is_claimed_by_holms_p_and_never_of_two_blocks() -> None:

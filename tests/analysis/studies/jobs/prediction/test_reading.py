@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from analysis.studies.jobs.prediction.reading import read, rows_of
-from analysis.studies.jobs.prediction.tables import names_of, numbers_of
 from analysis.terms import Refused, Unreadable
-from tests.analysis.studies.jobs.prediction.made import as_csv, rows, streams
+from tests.analysis.studies.jobs.prediction.made import streams
 from tests.made_designs import Keys, designed_file, factorial
 from tests.made_monitoring import MadeMonitoring, monitored_run
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
@@ -41,22 +40,6 @@ def test_a_cell_is_a_row_and_an_untouched_copy_counts_as_stock(tmp_path: Path) -
     assert made.response == "throughput_samples_per_s"
     assert {str(one) for one in made.points["tweakset"]} == {"stock", "tuned"}
     assert (len(made.measured), len(set(made.configurations)), len(set(made.runs))) == (9, 2, 3)
-
-
-def test_parameters_of_variants_are_factors_and_lists_are_none(tmp_path: Path) -> None:
-    names = ("io:threads=2", "io:threads=8")
-
-    def vary(told: JSON) -> None:
-        for at, name in enumerate(names):
-            told["deeptweak"]["workloads"][name]["params"] = {
-                "threads": str(2 + 6 * at),
-                "warm": bool(at),
-                "widths": [at],
-            }
-
-    made = read([saved(tmp_path, Made(arms=(STOCK,), workloads=names), vary)], "step_time_mean_s")
-    assert sorted(set(made.points["threads"].tolist())) == [2, 8]
-    assert made.copies == {"threads": ("warm",)}
 
 
 def test_a_design_gives_the_levels_of_its_settings(tmp_path: Path) -> None:
@@ -132,17 +115,6 @@ def test_a_list_of_jobs_gives_times_and_configuration_names(tmp_path: Path) -> N
     made = read([str(path)], "response_s")
     assert (made.measured.tolist(), made.configurations.tolist()) == ([4, 2], ["x", "y"])
     assert "1 of 3" in made.notes[0]
-
-
-def test_hidden_columns_are_removed_and_configurations_stay(tmp_path: Path) -> None:
-    path = tmp_path / "made.csv"
-    path.write_text(as_csv(rows()), encoding="utf-8")
-    made = read([str(path)], None, ["cache"])
-    assert (numbers_of(made.points), names_of(made.points), len(set(made.configurations))) == (
-        ["batch"],
-        [],
-        12,
-    )
 
 
 def test_csv_that_is_none_is_refused_with_its_line(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.stats.adjust import holm
-from analysis.studies.jobs.prediction.models import mean, ridge
+from analysis.studies.jobs.prediction.models import ridge
 from analysis.studies.jobs.prediction.tables import Measurement, TooFew, table
 from analysis.studies.jobs.prediction.validation import (
     HeldOut,
@@ -66,13 +66,6 @@ def test_a_difference_is_paired_and_widened_for_shared_training() -> None:
     )
     half = t_quantile(0.975, 2) * math.sqrt(1 / 3 * (1 + 3 / 2))
     assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
-
-
-def test_unpredictable_rows_count_against_neither_model_nor_mean() -> None:
-    found = scores([1, NAN, 1, 1], [2.0, 100.0, 2.0, 2.0], [1.0] * 4, "abcd", log=True)
-    assert (found.groups, found.rows) == (3, 3)
-    assert found.mean_typical == pytest.approx(1.0)
-    assert scores([NAN] * 4, [1.0] * 4, [1.0] * 4, "abcd", log=True).why
 
 
 def test_p_values_are_adjusted_for_the_number_of_models() -> None:
@@ -161,20 +154,6 @@ def test_the_90_percent_interval_of_9_groups_is_the_worst_error() -> None:
 def test_a_group_counts_once_however_many_rows_it_has() -> None:
     """100 rows off by 1 are one group, outweighed by four off by 5: 0.5 · (5 + 1) = 3 groups."""
     assert intervals_of([1.0] * 100 + [5.0] * 4, ["a"] * 100 + [*"bcde"], 0.5)[1] == 5
-
-
-def test_candidates_come_from_the_model_that_left_the_row_out() -> None:
-    """CV+: fitted to 1 to 5 without one value, the mean misses this value by their distance."""
-    made = replace(
-        table(
-            [Measurement(group, "r", {"x": 1.0 + at}, 1.0) for at, group in enumerate("abcde")], "x"
-        ),
-        log=False,
-    )
-    made = replace(made, measured=np.arange(1.0, 6.0))
-    ends = [(15 - value) / 4 + abs((15 - value) / 4 - value) for value in range(1, 6)]
-    _, high = calibrated(made, "configuration", mean)(made.points[:1], 0.5)  # 0.5 · 6: the third
-    assert high.item() == pytest.approx(sorted(ends)[2])
 
 
 def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:

@@ -62,16 +62,6 @@ def test_response_time_is_wait_start_computing_limit_and_rest(profiled: Any) -> 
     assert row["response_s"]["value"] == pytest.approx(10)
 
 
-def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) -> None:
-    told = report(
-        [job(runs=10, cpu_s=8.0, cores=0.5, replicas=2, memory_mib=256, memory_peak_mib=256.0)]
-    )
-    row = one(profiled({(HALF, "stock", 1): told}))
-    assert row["cpu"]["value"] == pytest.approx(0.8)
-    assert row["memory"]["value"] == pytest.approx(0.5)
-    assert parts(row)["computing"] == pytest.approx(0.4)
-
-
 def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:
     """Two customers, two slots, jobs of two replicas: one must wait. Of 4 s at work 3 computed."""
     told = report([job(waits=6, runs=4, cpu_s=6.0, replicas=2)], slots=2)
@@ -120,28 +110,6 @@ def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None
     assert times["high"] < 1 / 1.9
     assert times["n"] == 4
     assert times["p_adjusted"] == times["p"] < 0.05
-
-
-def test_the_best_systems_of_several_classes_have_holms_p(profiled: Any) -> None:
-    """ONE is twice as fast, evenly in a, less so in b: the smaller p counts twice, b's once."""
-    one = {
-        at: [
-            job(at, runs=at * (1 + off * at)) | {"class": class_}
-            for class_, off in (("a", 0.01), ("b", 0.1))
-        ]
-        for at in (1, 2, 3, 4)
-    }
-    half = {at: [job(at, runs=2 * at) | {"class": class_} for class_ in "ab"] for at in one}
-    told = {
-        (system, "stock", at): report(jobs)
-        for system, runs in ((ONE, one), (HALF, half))
-        for at, jobs in runs.items()
-    }
-    a, b = profiled(told)["times"].values()
-    assert a["p"] < b["p"]
-    assert (a["p_adjusted"], b["p_adjusted"]) == pytest.approx(
-        (2 * a["p"], max(b["p"], 2 * a["p"]))
-    )
 
 
 def test_pages_and_refusals(

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.studies.jobs import queue_fits as fitting
 from analysis.studies.jobs.csv_file import parse_jobs
-from analysis.studies.jobs.queue_fits import Fit, columns, estimate, fit, scv, sums_of
+from analysis.studies.jobs.queue_fits import Fit, fit
 from analysis.studies.jobs.queue_formulas import Unstable
 from analysis.studies.jobs.queues import chosen, predicted
 from analysis.studies.jobs.records import JobRun, Stream
@@ -90,23 +90,6 @@ def test_too_few_jobs_carry_no_interval() -> None:
     assert (few.low, few.why) == (None, "fewer than 3 runs: no interval")
 
 
-def test_the_interval_of_a_mean_is_students_for_equal_units() -> None:
-    """Four runs of one job, 1 to 4 s: their mean's jackknife is t·s/√n around 2.5 without logs."""
-    made = [
-        Stream(str(at), "made", (JobRun(0, 0.0), JobRun(1, 0.0, None, at, at)), 1)
-        for at in (1.0, 2.0, 3.0, 4.0)
-    ]
-    found = known(
-        estimate(
-            lambda sums: sums["wait_s"] / sums["wait_n"],
-            sums_of([columns(one) for one in made]),
-            logs=False,
-        )
-    )
-    assert (found.value, known(found.se)) == pytest.approx((2.5, np.std([1, 2, 3, 4], ddof=1) / 2))
-    assert found.value - known(found.low) == pytest.approx(3.182446305 * known(found.se))
-
-
 @pytest.mark.parametrize(
     ("made", "arrivals", "services"),
     [
@@ -156,22 +139,6 @@ def test_a_trace_of_arrivals_gives_a_rate_and_no_service() -> None:
     )
     assert made.findings == ()
     assert predicted(made, 2) == []
-
-
-@pytest.mark.parametrize(
-    ("sums", "expected"),
-    [
-        ((3, 6.0, 14.0), 1 / 4),
-        ((3, 0.3, 0.030000000000000002), 0.0),
-        ((1, 0.3, 0.09), None),
-    ],  # 1, 2, 3: variance 1 with n - 1, mean 2
-)
-def test_squared_coefficient_of_variation_by_hand(
-    sums: tuple[float, ...], expected: float | None
-) -> None:
-    assert scv(dict(zip(("gap_n", "gap_s", "gap_s2"), sums, strict=True)), "gap") == pytest.approx(
-        expected
-    )
 
 
 def test_what_a_fit_finds_wrong(snapshot: SnapshotAssertion) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from analysis.load import from_json
 from analysis.studies.jobs import csv_file
 from analysis.studies.jobs.csv_file import groups
-from analysis.studies.jobs.records import Stream, plan, streams
+from analysis.studies.jobs.records import Stream, streams
 from analysis.terms import Refused, Unreadable
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run
 from tests.synthetic import saved_run
@@ -71,14 +71,6 @@ def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
     )
     assert from_csv.jobs == tuple(replace(job, planned_s=None) for job in from_run.jobs)
     assert (from_csv.slots, from_csv.measured) == (None, True)
-
-
-def test_runs_of_one_list_are_streams_of_one_group() -> None:
-    found = csv_file.parse_jobs("run,job,submit_s,slots\nb,0,1,2\na,0,1,3\nb,1,,2\n", "jobs.csv")
-    assert [(one.name, one.group, one.slots, len(one.jobs)) for one in found] == [
-        ("jobs.csv b", "jobs.csv", 2, 2),
-        ("jobs.csv a", "jobs.csv", 3, 1),
-    ]
 
 
 @given(
@@ -187,33 +179,6 @@ def test_a_second_run_of_the_same_seed_has_the_same_jobs(tmp_path: Path) -> None
     )
     assert found == [3]
     assert "3 streams" in line
-
-
-def test_a_second_run_of_another_seed_is_evidence(tmp_path: Path) -> None:
-    found, refused = counted(
-        tmp_path,
-        as_run(streamed_run(THIRTY_JOBS, 3), "one"),
-        as_run(streamed_run(THIRTY_JOBS, 3, seed=2), "two"),
-    )
-    assert (found, refused) == ([6], [])
-
-
-@pytest.mark.parametrize(
-    ("kind", "planned_s", "work", "drawn"),
-    [
-        ("poisson", [0.5, 1.25], [1, 1], (0.5, 1.25)),
-        ("poisson", [0.5, 1.2500004], [1, 2], (0.5, 1.25)),
-        ("poisson", [0.5, 1.250002], [1, 2], (0.5, 1.250002)),
-        ("deterministic", [1, 2], [0.3, 0.4], (0.3, 0.4)),
-        ("deterministic", [1, 2], [1, 1], None),  # nothing is drawn, so that nothing is drawn twice
-        ("closed", [None, None], [3, 4], (3, 4)),
-        ("poisson", [None, None], [None, None], None),
-    ],
-)
-def test_what_chance_drew_of_a_stream(
-    kind: str, planned_s: list[float | None], work: list[float | None], drawn: object
-) -> None:
-    assert plan(kind, planned_s, work) == drawn
 
 
 def test_runs_of_two_machines_are_two_groups(tmp_path: Path) -> None:

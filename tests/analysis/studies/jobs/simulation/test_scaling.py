@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analysis.__main__ import main
-from analysis.studies.jobs.simulation import figures, play
 from control.scaling import Law, TimedJob, choose, fits, held_out, most_useful, time_s
 from tests.analysis.answers import known, width
-from tests.analysis.studies.jobs.simulation.made_jobs import coming
 from tests.synthetic import Made, saved_run
 
 if TYPE_CHECKING:
@@ -237,33 +234,3 @@ def test_what_is_refused(
         assert main(["scale", *words.split(), *target]) == 2
         found[text or words] = capsys.readouterr().err
     assert found == snapshot
-
-
-NOISY = profile(Law(600, 0.05, 0.002, 20), 0.1)
-
-
-def test_a_job_that_takes_nothing_does_not_decide_the_slowdown() -> None:
-    """After 10 s for 0.01 s of work, it counts as 0.1 of the mean of nine; eight do not wait."""
-    stream = [
-        coming(0, 0.0, 10.0),
-        coming(1, 0.0, 0.01),
-        *(coming(at, 100.0 + 20 * at, 10.0) for at in range(2, 10)),
-    ]
-    found = figures(stream, play(stream, 1, "fifo"))
-    assert found.slowdown == pytest.approx((10.01 / (0.1 * 80.01 / 9) + 8) / 9)
-
-
-@pytest.mark.parametrize("name", ["amdahl", "usl"])
-def test_spread_and_criterion_of_a_fit_by_their_formulas(name: str) -> None:
-    """s² = Σr²/(n - k); n·ln(Σr²/n) + 2K + 2K(K + 1)/(n - K - 1), K = k + 1 for the spread."""
-    found = next(one for one in fits(NOISY) if one.name == name)
-    squares = math.fsum(
-        math.log(float(time_s(found.law, one.work, one.replicas)) / one.time_s) ** 2
-        for one in NOISY
-    )
-    n, k = len(NOISY), len(found.intervals)
-    assert k == {"amdahl": 3, "usl": 4}[name]
-    assert found.spread == pytest.approx(math.sqrt(squares / (n - k)), rel=1e-6)
-    assert found.aicc == pytest.approx(
-        n * math.log(squares / n) + 2 * (k + 1) + 2 * (k + 1) * (k + 2) / (n - k - 2), rel=1e-6
-    )

@@ -136,22 +136,6 @@ def test_engine_time_is_the_wait_beyond_that_of_the_simulation(reported: Reporte
     assert replay["longer_s"]["value"] == pytest.approx(OVERHEAD_S)
 
 
-@pytest.mark.parametrize("lost", ["slots", "a job", "an attempt"])
-def test_a_stream_with_a_loss_is_not_simulated(lost: str, reported: Reported) -> None:
-    """The fault's extra wait would pass for the engine's."""
-    streams = [stream("fifo", seed) for seed in (1, 2, 3, 4)]
-    if lost == "slots":
-        streams[3]["node"] = [{"node": "node-1", "at_s": 1.0, "what": "lost"}]
-    elif lost == "a job":
-        streams[3]["job"][7] |= {"outcome": "never ended", "end_s": None}
-    else:
-        streams[3]["job"][7] |= {"attempts": 2}
-    place = reported(*streams)
-    (replay,) = place["replays"]
-    assert replay["streams"] == 3
-    assert place["notes"][-1].startswith("1 stream not played")
-
-
 def broken(what: dict[str, Any], row: int = 3) -> dict[str, Any]:
     made = stream("fifo", 1)
     made["job"][row] |= what
