@@ -152,4 +152,4 @@ def _told(row: Mapping[str, str], at: str) -> CsvRow:
     try:
         return msgspec.convert({"outcome": "done", **known}, CsvRow, strict=False)
     except msgspec.ValidationError as error:
-        raise Unreadable(f"{at}: {error}.") from None
+        raise Unreadable(f"{at}: {one_line(error, 200)}.") from None
