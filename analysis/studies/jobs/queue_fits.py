@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.stats
 
-from analysis.answer import Answer, Column, Line, Section, bullets, table_of
+from analysis.answer import Answer, Column, Line, Section, Table, bullets, table_of
 from analysis.contrasts import FEWEST
 from analysis.plain import one_line
 from analysis.stats.adjust import holm
@@ -580,8 +580,8 @@ def _section(fit: Fit) -> Section:
             "UNSTABLE: the load is at least 1. The waits above are those of a run of this length, "
             "and grow with it."
         )
-    parts = [*headline(fit), table_of(columns, figures), *bullets((*lines, *fit.findings))]
-    return Section(fit.group, parts)
+    parts: list[Line | Table] = [*headline(fit), table_of(columns, figures)]
+    return Section(fit.group, [*parts, *bullets((*lines, *fit.findings))])
 
 
 def _answer(fit: Fit, of: str) -> str:
