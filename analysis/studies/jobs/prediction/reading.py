@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.load import load_each
 from analysis.plain import one_line
@@ -35,26 +35,21 @@ TIMES = {
 USED_BY_CELLS = ("cpu_s", "wall_s", "energy_j", "peak_rss_bytes")
 # Factors of the whole stream: its conditions are the configuration, not the job's class.
 OF_STREAM = frozenset({"response_s", "wait_s"})
-OF_JOB = ("priority", "tenant", "replicas", "work", "submit_s", "start_s", "end_s")
 OWN = ("class", "priority", "tenant", "replicas", "cores", "memory_mib", "work")
 # A job's size, arrival and priority. Jobs that differ in nothing else share a configuration.
 NO_CONFIGURATION = frozenset(
-    {"work", "priority", "tenant", "policy", "arrivals", "rate_per_s", "burst", "burst_s"}
-)
-NO_CONFIGURATION |= {"jobs", "trace", "retries", "patience_s"}
+    {"work", "priority", "tenant", "policy", "arrivals", "rate_per_s", "burst", "burst_s", "jobs"}
+) | {"trace", "retries", "patience_s"}
 PASSED_OVER = frozenset(
-    {"job", "submit_s", "admit_s", "start_s", "end_s", "outcome", "reason", "node", "due_s"}
-)
-PASSED_OVER |= {"predicted_s", "planned_submit_s"}
+    {CONFIGURATION, RUN, "job", "submit_s", "admit_s", "start_s", "end_s", "outcome", "reason"}
+) | {"node", "due_s", "predicted_s", "planned_submit_s"}
 
 
-@dataclass(frozen=True, slots=True)
-class DataRow:
-    """A cell, a job or a line: its factors, and every number that could be predicted.
+class DataRow(NamedTuple):
+    """A cell, a job or a line: when it ran, its factors, and numbers that could be predicted.
 
-    `run` names what happened at the same time. `configuration` is the request, unless the factors
-    determine it, and `stream` that of the job's whole stream. `reasons` are the reasons for missing
-    numbers, `reason` that for all others.
+    `configuration` is the request, unless the factors determine it, and `stream` that of the job's
+    whole stream.
     """
 
     run: str
@@ -62,43 +57,30 @@ class DataRow:
     values: Mapping[str, float]
     configuration: str = ""
     stream: str = ""
-    reasons: Mapping[str, object] = field(default_factory=dict)
-    reason: str = "not recorded"
 
 
-@dataclass(frozen=True, slots=True)
-class RowSource:
-    """The rows of one file; `primary` is the default response."""
+class RowSource(NamedTuple):
+    """The rows of one file, by kind; `primary` is the default response."""
 
     origin: str
-    noun: str
     primary: str
-    rows: Sequence[DataRow]
-
-    def has(self, response: str) -> bool:
-        return any(response in row.values for row in self.rows)
+    rows: Mapping[str, Sequence[DataRow]]
 
 
 def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()) -> FactorTable:
     """Read all named files into one table; models do not see the factors in `without`.
 
     The default response is the service time of jobs, the primary metric of other runs, `time_s` of
-    CSV.
-    Raises: Refused, for an unknown response or factor, with the available ones, and for different
-    machines.
+    CSV. Raises: Refused, for an unknown response or factor, and for different machines.
     """
     rows, wanted, notes = rows_of(names, response)
     factors = list(dict.fromkeys(name for row in rows for name in row.factors))
     for name in without:
         if name not in factors:
-            raise Refused(
-                f"{one_line(name)}: not a factor of these rows. "
-                f"{_listed(name, factors, 'Factors:')}"
-            )
+            there = _listed(name, factors, "Factors:")
+            raise Refused(f"{one_line(name)}: not a factor of these rows. {there}")
     kept = [
-        replace(
-            row, factors={name: value for name, value in row.factors.items() if name not in without}
-        )
+        replace(row, factors={key: row.factors[key] for key in row.factors if key not in without})
         for row in rows
     ]
     return table(kept, wanted, notes)
@@ -107,49 +89,35 @@ def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()
 def rows_of(names: Sequence[str], response: str | None) -> tuple[list[Measurement], str, list[str]]:
     """Return all measurements of a response, its name, and the unusable ones."""
     notes: list[str] = []
-    files = [*_of_runs([name for name in names if not name.endswith(".csv")], notes)]
-    files += [[_of_csv(Path(name))] for name in names if name.endswith(".csv")]
-    known = list(
-        dict.fromkeys(
-            name
-            for sources in files
-            for source in sources
-            for row in source.rows
-            for name in row.values
-        )
-    )
+    sources = [*_of_runs([name for name in names if not name.endswith(".csv")], notes)]
+    sources += [_of_csv(Path(name)) for name in names if name.endswith(".csv")]
+    every = chain.from_iterable(rows for source in sources for rows in source.rows.values())
+    known = list(dict.fromkeys(name for row in every for name in row.values))
     if not known:
         reason = f"{', '.join(map(one_line, names))}: no measurement can be predicted."
         raise Refused(notes[0] if notes else reason)
-    primaries = [source.primary for sources in files for source in sources]
+    primaries = [source.primary for source in sources]
     wanted = response or (SERVICE if SERVICE in primaries else primaries[0])
-    rows = [row for sources in files for row in _measured(sources, wanted, notes)]
     if wanted not in known:
-        reasons = [note for note in notes if not note.endswith(": not recorded.")]
         there = _listed(wanted, known, "Available:")
-        raise Refused(" ".join([f"{one_line(wanted)}: was not measured. {there}", *reasons[:3]]))
-    return rows, wanted, notes
+        raise Refused(" ".join([f"{one_line(wanted)}: was not measured. {there}", *notes[:3]]))
+    return [row for source in sources for row in _measured(source, wanted, notes)], wanted, notes
 
 
-def _measured(
-    sources: Sequence[RowSource], response: str, notes: list[str]
-) -> Iterator[Measurement]:
-    source = next((source for source in sources if source.has(response)), sources[-1])
-    missing = [
-        str(row.reasons.get(response) or row.reason)
-        for row in source.rows
-        if response not in row.values
-    ]
-    if missing:
-        shown = "; ".join(one_line(reason, 200) for reason in sorted(set(missing))[:3])
-        count = f"{len(missing)} of {len(source.rows)} {source.noun}"
-        notes.append(f"{source.origin}: {count} have no {response}: {shown}.")
-    for row in source.rows:
-        if response in row.values:
-            factors = {name: value for name, value in row.factors.items() if name != response}
-            stream = row.stream if response in OF_STREAM else ""
-            configuration = stream or row.configuration or named(factors, NO_CONFIGURATION)
-            yield Measurement(configuration, row.run, factors, row.values[response])
+def _measured(source: RowSource, response: str, notes: list[str]) -> Iterator[Measurement]:
+    """Yield measurements of a response by jobs if any has it, else by cells."""
+    having = {
+        kind: [row for row in rows if response in row.values] for kind, rows in source.rows.items()
+    }
+    kind = next((kind for kind, rows in having.items() if rows), [*having][-1])
+    if missing := len(source.rows[kind]) - len(having[kind]):
+        count = f"{missing} of {len(source.rows[kind])} {kind}"
+        notes.append(f"{source.origin}: {count} have no {response}.")
+    for row in having[kind]:
+        factors = {name: value for name, value in row.factors.items() if name != response}
+        stream = row.stream if response in OF_STREAM else ""
+        configuration = stream or row.configuration or named(factors, NO_CONFIGURATION)
+        yield Measurement(configuration, row.run, factors, row.values[response])
 
 
 def _listed(word: str, known: Sequence[str], begin: str) -> str:
@@ -187,30 +155,27 @@ def named(factors: Mapping[str, float | str], without: frozenset[str] = frozense
     )
 
 
-def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[RowSource]]:
+def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[RowSource]:
     # Two machines confound all their differences, and no held-out group represents a third.
     runs = [*of_one_machine(load_each(names, notes), notes)]
     jobs = [streams(run, notes, copies=True) if tells_of_jobs(run) else [] for run in runs]
     groups = _sharing(chain.from_iterable(jobs))
     for run, every in zip(runs, jobs, strict=True):
-        sources = [
-            RowSource(
-                run.origin, "cells", _primary(run), [_of_cell(run, cell) for cell in run.cells]
-            )
-        ]
-        if tells_of_jobs(run):
-            rows = [row for one in every for row in _of_stream(run, one, groups[one.drawn[0]])]
-            sources.insert(0, RowSource(run.origin, "jobs", SERVICE, rows))
-        yield sources
+        rows = {"cells": [_of_cell(run, cell) for cell in run.cells]}
+        if not tells_of_jobs(run):
+            yield RowSource(run.origin, _primary(run), rows)
+            continue
+        of_jobs = [row for one in every for row in _of_stream(run, one, groups[one.drawn[0]])]
+        yield RowSource(run.origin, SERVICE, {"jobs": of_jobs} | rows)
 
 
 def _sharing(every: Iterable[Stream]) -> dict[Hashable, str]:
+    """Name the group of streams with the same jobs, by draw: groups are held out whole."""
     groups: dict[Hashable, str] = {}
     for one in every:
         known = {groups[key] for key in one.drawn if key in groups}
         first = min(known, default=f"{one.unit[0]} {one.name}")
-        if len(known) > 1:
-            groups = {key: first if group in known else group for key, group in groups.items()}
+        groups = {key: first if group in known else group for key, group in groups.items()}
         groups |= dict.fromkeys(one.drawn, first)
     return groups
 
@@ -224,6 +189,7 @@ def _primary(run: Run) -> str:
 
 
 def _factors(run: Run, cell: Cell) -> Factors:
+    """Return the factors of a cell, without list and object parameters."""
     workload = run.workloads.get(cell.workload)
     factors: Factors = {"workload": cell.workload.partition(":")[0]}
     factors |= plain(workload.params if workload else {}) | _arm(run, cell)
@@ -231,6 +197,7 @@ def _factors(run: Run, cell: Cell) -> Factors:
 
 
 def _arm(run: Run, cell: Cell) -> Factors:
+    """Return the tweak set, or its levels if decomposed; a stock copy counts as stock."""
     name = run.baseline if cell.tweakset == AGAIN else cell.tweakset
     if cell.monitor:
         params = cell.monitor.get("params")
@@ -246,67 +213,47 @@ def _arm(run: Run, cell: Cell) -> Factors:
 def _of_cell(run: Run, cell: Cell) -> DataRow:
     factors = _factors(run, cell)
     when = f"{run.run_id} block {cell.block if cell.process is None else cell.process}"
-    if cell.outcome != "measured":
-        return DataRow(when, factors, {}, named(factors), reason=cell.outcome)
     used = {name: cell.usage.get(name) for name in USED_BY_CELLS}
-    unused = cell.usage.get("missing")
-    reasons = {**cell.telemetry_missing, **(unused if isinstance(unused, dict) else {})}
-    return DataRow(
-        when,
-        factors,
-        _known(cell.telemetry) | _known(used) | _known(cell.metrics),
-        named(factors),
-        reasons=reasons,
-    )
+    values = _known(cell.telemetry) | _known(used) | _known(cell.metrics)
+    return DataRow(when, factors, values if cell.outcome == "measured" else {}, named(factors))
 
 
 def _known(values: Mapping[str, object]) -> dict[str, float]:
     return {
-        name: number for name, value in values.items() if (number := _number(value)) is not None
+        name: float(value)
+        for name, value in values.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     }
-
-
-def _number(value: object) -> float | None:
-    is_number = (
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    )
-    return float(value) if is_number else None  # type: ignore[arg-type]  # a number
 
 
 def _of_stream(run: Run, stream: Stream, group: str) -> Iterator[DataRow]:
     of_stream = _factors(run, next(cell for cell in run.cells if cell.id == stream.name))
     classes = {str(class_.get("name")): _class_factors(class_) for class_ in stream.classes}
     for job in stream.jobs:
-        row = {"class": job.class_, **{name: getattr(job, name) for name in OF_JOB}, **job.used}
+        told = {"class": job.class_, **job.used}
         # Use a job's own work, not the requested mean.
-        factors = plain({name: row.get(name) for name in OWN}) | classes.get(job.class_, {})
+        own = {name: told.get(name, getattr(job, name, None)) for name in OWN}
+        factors = plain(own) | classes.get(job.class_, {})
         factors |= {name: value for name, value in of_stream.items() if name not in factors}
+        moments = {name: getattr(job, name) for name in ("submit_s", "start_s", "end_s")}
         results = {f"result.{name}": value for name, value in job.result.items()}
-        yield DataRow(
-            group,
-            factors,
-            times_of(row) | _known(job.used) | _known(results) if job.done else {},
-            configuration=named(factors, NO_CONFIGURATION),
-            stream=named(of_stream),
-            reason="not recorded, or a clock that went backwards" if job.done else job.outcome,
-        )
+        values = times_of(moments) | _known(job.used) | results if job.done else {}
+        yield DataRow(group, factors, values, named(factors, NO_CONFIGURATION), named(of_stream))
 
 
 def times_of(row: Mapping[str, object]) -> dict[str, float]:
     """Return the times between a job's known events; a clock that ran backwards gives none."""
-    times = {}
-    for name, pair in TIMES.items():
-        begin, end = (_number(row.get(moment)) for moment in pair)
-        if (
-            begin is not None
-            and end is not None
-            and (end > begin or (end == begin and name == "wait_s"))
-        ):
-            times[name] = end - begin
+    known, times = _known(row), {}
+    for name, (begin, end) in TIMES.items():
+        if begin in known and end in known:
+            took_s = known[end] - known[begin]
+            if took_s > 0 or (took_s == 0 and name == "wait_s"):
+                times[name] = took_s
     return times
 
 
 def _class_factors(class_: Mapping[str, object]) -> Factors:
+    """Return a class's recorded facts besides its name: kind, and the kind's parameters."""
     params = class_.get("params")
     return plain({"kind": class_.get("kind")}) | plain(params if isinstance(params, dict) else {})
 
@@ -317,18 +264,10 @@ def _of_csv(path: Path) -> RowSource:
         raise Unreadable(f"{path}: line 1: empty; it must have the names of columns.")
     rows = []
     for at, line in enumerate(plain(cells) for _, cells in lines):
-        factors = {
-            name: value
-            for name, value in line.items()
-            if name not in PASSED_OVER | {CONFIGURATION, RUN}
-        }
+        factors = {name: value for name, value in line.items() if name not in PASSED_OVER}
         run = f"{path} {line.get(RUN, f'row {at}')}"
-        rows.append(
-            DataRow(
-                run, factors, times_of(line) | _known(factors), str(line.get(CONFIGURATION, ""))
-            )
-        )
-    primary = next(
-        (name for name in (RESPONSE, *TIMES) if any(name in row.values for row in rows)), RESPONSE
-    )
-    return RowSource(str(path), "rows", primary, rows)
+        values = times_of(line) | _known(factors)
+        rows.append(DataRow(run, factors, values, str(line.get(CONFIGURATION, ""))))
+    measured = {name for row in rows for name in row.values}
+    primary = next((name for name in (RESPONSE, *TIMES) if name in measured), RESPONSE)
+    return RowSource(str(path), primary, {"rows": rows})

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analysis.studies.jobs.prediction.reading import read, rows_of
-from analysis.terms import Refused, Unreadable
+from analysis.terms import Unreadable
 from tests.analysis.studies.jobs.prediction.made import streams
 from tests.made_designs import Keys, designed_file, factorial
 from tests.made_monitoring import MadeMonitoring, monitored_run
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     JSON = dict[str, Any]
-
-RUNS = Path(__file__).parents[5] / "data" / "runs"
 
 
 def saved(folder: Path, made: Made, change: Callable[[JSON], None] = lambda _: None) -> str:
@@ -57,12 +55,6 @@ def test_monitors_are_split_into_their_kind_and_their_interval(tmp_path: Path) -
     made = read([str(path)], "cpu_s")
     assert {"none", "sampler", "psutil_thread"} <= set(made.points["monitor"].tolist())
     assert np.nanmin(made.points["monitor.interval_s"]) == 0.01
-
-
-def test_an_unmeasured_metric_is_refused_with_the_saved_reason() -> None:
-    (path,) = RUNS.glob("monitoring-sampler_*.json")
-    with pytest.raises(Refused, match="RAPL"):
-        read([str(path)], "energy_j")
 
 
 def test_a_job_is_a_row_under_its_stream_its_class_and_itself(tmp_path: Path) -> None:
