@@ -51,7 +51,7 @@ function _shtab_deeptweak_using
 end
 
 set -g _shtab_deeptweak_commands demo completion run tune doctor restore list arrivals compare depend 'depend network' 'depend report' effects evidence export gate gpu-metrics history io jobs 'jobs hyper' 'jobs profile' overhead plan plot power 'power convert' 'power fit' 'power partition' 'power predict' 'power quality' 'power report' 'power traces' predict 'predict cv' 'predict fit' 'predict service' 'predict show' queue 'queue closed' 'queue fit' 'queue predict' 'queue validate' report scale 'scale choose' 'scale fit' 'scale report' schedule 'schedule report' 'schedule simulate' show tuned
-set -g _shtab_deeptweak_opts_with_value --adjust --apply --arm --arrivals-cv2 --as --at --baseline --batches --benchmark-storage --better --block --blocks --boot-image --budget --burst --burst-s --by --cap --class --classes --classes-output --clocks --comment --comment-key --context --cwd --demand --design --design-file --effect --env --evidence --exit-codes --factors --figure --fltk --format --gpu --gpus --greedy --harness-image --image --jobs --junit --kind --kubeconfig --lambda-min --level --limits --load --margin --max-regression --mem --metric --min-gain --model --models --most --namespace --network --nodes --order --output --patience --percentiles --picture --plot --pod-overlay --policies --power --prediction-error --rate --recent --relative-to --resolution --response --result-regex --room --samples --save --save-manifest --scv-arrivals --scv-service --seed --seeds --servers --service --shares --since --slots --sm --sms --step-regex --steps --storage --target --target-s --task --tasks --think --timeout --to --trace --tweaks --users --wait --warmup --within --without --work --workload --workloads -o
+set -g _shtab_deeptweak_opts_with_value --adjust --apply --arm --arrivals-cv2 --as --at --baseline --batches --benchmark-storage --better --block --blocks --boot-image --budget --burst --burst-s --by --cap --class --classes --classes-output --clocks --comment --comment-key --context --cwd --demand --design --design-file --effect --env --evidence --exit-codes --factors --figure --fltk --format --gpu --gpus --greedy --harness-image --image --jobs --junit --kind --kubeconfig --lambda-min --level --limits --load --margin --max-regression --mem --metric --min-gain --model --models --most --namespace --network --nodes --order --output --patience --percentiles --picture --plot --pod-overlay --policies --power --prediction-error --rate --recent --relative-to --resolution --response --result-regex --room --samples --save --save-manifest --scv-arrivals --scv-service --seed --seeds --servers --service --shares --since --slots --sm --sms --step-regex --steps --storage --target --target-s --task --tasks --think --timeout --to --trace --tweaks --users --wait --warmup --without --work --workload --workloads -o
 
 complete -c deeptweak -e
 complete -c deeptweak -f
@@ -485,9 +485,7 @@ complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l scv-arrivals 
 complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l scv-service -x -d 'the same for service times (1: exponential)'
 complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l room -x -d 'room for K jobs, including those in service; further jobs are rejected'
 complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l class -x -d 'jobs of a priority; the lowest goes first'
-complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l preemptive -d 'higher priorities interrupt others, which resume later'
 complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l percentiles -x -d 'percentiles of waits and responses (90,99)'
-complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l within -x -d 'report the share of jobs that wait at most S seconds'
 complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l all -d 'print everything, however long'
 complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l json -d 'JSON, for programs'
 complete -c deeptweak -n '_shtab_deeptweak_using queue predict' -l csv -d 'the tables as CSV, raw values'
@@ -558,13 +556,13 @@ complete -c deeptweak -n '_shtab_deeptweak_using schedule report' -l explain -d 
 complete -c deeptweak -n '_shtab_deeptweak_using schedule report; and test $_shtab_deeptweak_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'saved runs of streams of jobs'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule; and test $_shtab_deeptweak_npos -eq 0' -a simulate -d 'Compare policies in simulation on the same jobs: waits, slowdown, fairness, promises kept.'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -s h -l help -d 'show this help message and exit'
-complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l slots -x -d 'number of slots, by kind'
+complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l slots -x -d 'number of slots'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l load -x -d 'share of the slots that are busy (default: 0.8)'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l policies -x -d 'policies to compare (default: all)'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l baseline -x -d 'policy to compare with (default: fifo)'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l jobs -x -d 'jobs per stream (default: 5000)'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l seeds -x -d 'number of streams (default: 20)'
-complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l classes -xka "(__fish_complete_path (commandline -ct))" -d 'classes of jobs, YAML: name, probability, mean_s (a number, or by kind of slot), cv2, … (default: one, exponential of 1 s)'
+complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l classes -xka "(__fish_complete_path (commandline -ct))" -d 'classes of jobs, YAML: name, probability, mean_s, cv2, … (default: one, exponential of 1 s)'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l arrivals-cv2 -x -d 'variance of gaps over their mean squared; 1 is Poisson (default: 1.0)'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l prediction-error -x -d 'sd of log(predicted/true) (default: 0)'
 complete -c deeptweak -n '_shtab_deeptweak_using schedule simulate' -l all -d 'print everything, however long'
