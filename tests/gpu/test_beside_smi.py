@@ -7,26 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu.beside_smi import FIELDS, Row, compared, energy, smi
+from tests.gpu.beside_smi import FIELDS, compared, energy, smi
 
 (SAVED,) = (Path(__file__).parents[2] / "data/gpu").glob("beside-nvidia-smi_*.json")
-
-
-def test_rows_agree_with_readings_within_a_tenth_of_a_second() -> None:
-    ours: list[Row] = [
-        {"at_s": at, "power_w": watts} for at, watts in ((0.0, 70.0), (0.1, 80.0), (0.5, 300.0))
-    ]
-    theirs: list[Row] = [
-        {"at_s": at, "power.draw.average": watts}
-        for at, watts in ((0.05, 75.0), (0.45, 80.0), (9.0, 80.0))
-    ]
-    found = compared(ours, theirs)["power.draw.average"]
-    assert (found["rows"], found["agree"]) == (2, 0.5)
-    assert compared(ours, theirs)["clocks.sm"] == {
-        "rows": 0,
-        "agree": None,
-        "median_distance": None,
-    }
 
 
 def test_missing_smi_values_are_none_and_half_lines_are_dropped() -> None:
@@ -40,17 +23,6 @@ def test_missing_smi_values_are_none_and_half_lines_are_dropped() -> None:
         3 * 2**20,
     )
     assert row["clocks_event_reasons.active"] == 1
-
-
-def test_a_constant_power_is_its_energy() -> None:
-    told = energy(
-        [{"at_s": float(at), "energy_j": 100.0 + 50 * at, "power_w": 50.0} for at in range(5)]
-    )
-    assert told == {
-        "counter_j": 200.0,
-        "power_w_integral_j": 200.0,
-        "power_instant_w_integral_j": None,
-    }
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -11,12 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fixtures import workloads
 from fixtures.studies.gpu.workloads import gpu_grid
-from fixtures.studies.gpu.workloads.gpu_grid import GpuGrid
 from tests.gpu.stand_in import HOUSE, built, environment
 
 pytestmark = pytest.mark.needs("cc", "nvrtc")
@@ -153,21 +149,6 @@ def test_without_nvml_the_kernel_runs_and_nothing_is_sampled(run: Callable[..., 
     assert samples == {name: [] for name in ("t_monotonic_s", "utilization_percent", *SHARES)}
 
 
-def test_one_quantity_that_is_missing_is_null_and_no_zero(run: Callable[..., Ran]) -> None:
-    """Metric 5 is the tensor cores'."""
-    ran = run(FAKE_NVML_GPM_MISSING=5)
-    assert ran.report("gpu_metrics")["missing"] == {"tensor": "Not Supported"}
-    assert set(ran.report("samples")["tensor"]) == {None}
-    assert set(ran.report("samples")["smact"]) == {0.455}
-
-
-def test_of_two_gpus_the_one_used_is_the_one_watched(run: Callable[..., Ran]) -> None:
-    """GPU 1 would be 51 % busy; a context on it is refused by the stand-in."""
-    ran = run(FAKE_CUDA_GPUS=2, FAKE_NVML_GPUS=2)
-    assert ran.all("ready")[0]["facts"]["gpu_uuids"] == [UUID]
-    assert set(ran.report("samples")["utilization_percent"]) == {50.0}
-
-
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
@@ -205,27 +186,6 @@ def test_what_cuda_refuses_is_a_sentence_and_no_measurement(
     assert not ran.all("ready")
 
 
-def test_an_error_in_the_midst_ends_the_run(run: Callable[..., Ran]) -> None:
-    """After the check, some kernels to find the length and some to warm up."""
-    ran = run(FAKE_CUDA_FAIL="cuLaunchKernel", FAKE_CUDA_FAIL_AT=14)
-    assert ran.code == 1
-    assert ran.why.startswith("CUDA: cuLaunchKernel: ")
-    assert not ran.all("end")
-    assert not ran.all("report")
-
-
-SIZES = st.tuples(
-    *(st.integers(int(one.least), int(one.most)) for one in GpuGrid.parameters.values())
-)
-
-
-@given(SIZES)
-def test_every_size_that_cuda_takes_has_one_name(size: tuple[int, int]) -> None:
-    known = workloads.load(f"gpu_grid:threads={size[1]}:blocks={size[0]}")
-    assert (known.params["blocks"], known.params["threads"]) == size
-    assert workloads.load(known.id) == known
-
-
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -257,3 +217,10 @@ assert not {"torch", "cuda.bindings.driver", "cuda.bindings.nvrtc"} & set(sys.mo
     assert done.stderr == ""
     assert reason in done.stdout
     assert "," not in done.stdout
+
+
+def test_of_two_gpus_the_one_used_is_the_one_watched(run: Callable[..., Ran]) -> None:
+    """GPU 1 would be 51 % busy; a context on it is refused by the stand-in."""
+    ran = run(FAKE_CUDA_GPUS=2, FAKE_NVML_GPUS=2)
+    assert ran.all("ready")[0]["facts"]["gpu_uuids"] == [UUID]
+    assert set(ran.report("samples")["utilization_percent"]) == {50.0}

@@ -188,13 +188,6 @@ def test_dimensions_are_drawn_by_the_statements_of_dlio(
     ]
 
 
-def test_without_a_spread_all_files_have_the_same_length() -> None:
-    """resnet50: floor(sqrt(114660.07)) = 338, so a nominal 114660-byte sample has 338² = 114244."""
-    assert {sample.each_bytes for sample in contents(DataSpec("tfrecord", 3, 1251, 114660.07))} == {
-        114244
-    }
-
-
 HOUSE = Path(__file__).parents[2]
 SETS = [
     DataSpec(name, 4, 1, 5000.0, 900.0)
@@ -309,15 +302,6 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
         ensure(SETS[:1], tmp_path / "file" / "sets", silent)
 
 
-def test_a_foreign_folder_in_a_data_sets_place_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / SETS[0].folder_name).mkdir()
-    (tmp_path / SETS[0].folder_name / "precious").write_text("mine")
-    with pytest.raises(Refused, match=r"manifest\.json: missing"):
-        ensure(SETS, tmp_path, silent)
-    assert (tmp_path / SETS[0].folder_name / "precious").read_text() == "mine"
-    assert sets_in(tmp_path) == [SETS[0].folder_name]
-
-
 def generating(root: Path) -> subprocess.Popen[str]:
     """A process that makes more files than it can write in a minute, caught when it has begun."""
     ensuring = (
@@ -338,13 +322,3 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
         process.communicate()
     assert process.returncode == -signal.SIGINT
     assert sets_in(tmp_path) == []
-
-
-def test_what_a_killed_run_left_is_no_data_set(tmp_path: Path) -> None:
-    """It lies beside the place of the data set, which is made without it."""
-    with generating(tmp_path) as process:
-        process.kill()
-    (left,) = sets_in(tmp_path)
-    assert ".part-" in left
-    ensure(SETS[:1], tmp_path, silent)
-    assert sets_in(tmp_path) == sorted([left, SETS[0].folder_name])

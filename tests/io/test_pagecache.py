@@ -141,16 +141,6 @@ def test_a_cache_state_that_is_not_reached_is_refused(
     assert tried == [state] * 3
 
 
-def test_a_state_that_is_gone_is_brought_about_anew(files: list[Path]) -> None:
-    warm = pagecache.ensure_state("warm", files)
-    pagecache.evict(files)
-    assert pagecache.recheck("warm", files, warm).resident >= 0.99
-    pagecache.evict(files)
-    assert pagecache.recheck(
-        "cold", files, pagecache.CacheState(0.5, 1.25)
-    ) == pagecache.CacheState(0.0, 1.25)
-
-
 GB, MB = 10**9, 10**6
 
 
@@ -230,12 +220,6 @@ def test_a_process_has_what_its_file_says(tmp_path: Path) -> None:
     assert pagecache.by_process(tmp_path) == BytesRead(rchar=3000, read_bytes=4096)
 
 
-def test_a_kernel_that_does_not_account_says_nothing(tmp_path: Path) -> None:
-    nothing = pagecache.by_process(tmp_path)
-    assert nothing == BytesRead(None, None)
-    assert BytesRead(5, 5).since(nothing) == nothing.since(BytesRead(5, 5)) == nothing
-
-
 def made_device(sys_: Path, folder: Path, *, partition: bool) -> Path:
     """A disk as sysfs shows it, or one with a partition, that the folder's file system lies on.
 
@@ -273,8 +257,3 @@ def test_a_device_counts_sectors_of_512_bytes(
         "device_read_ahead_kb": "128",
         "device_scheduler": "none [mq-deadline] kyber",
     }
-
-
-def test_what_lies_on_no_device_has_no_figure(tmp_path: Path) -> None:
-    assert pagecache.by_device(tmp_path, tmp_path / "sys") is None
-    assert pagecache.device_of(tmp_path, tmp_path / "sys") == {}

@@ -86,15 +86,6 @@ def test_given_values_are_not_scaled_and_keep_relative_spread() -> None:
     )
 
 
-def test_png_has_as_many_files_as_samples() -> None:
-    params = complete({"model": "resnet50", "format": "png"})
-    assert (
-        params["num_files_train"],
-        params["num_samples_per_file"],
-        params["steps_per_epoch"],
-    ) == (16263, 1, 40)
-
-
 @pytest.mark.parametrize(
     ("threads", "size", "factor"),
     [("4", "0", 2), ("4", "8", 2), ("4", "9", 3), ("1", "2", 2), ("0", "0", 0)],
@@ -121,12 +112,6 @@ def test_checkpoints_follow_the_models_schedule_within_the_run() -> None:
         ("off", 0),
         ("on", 250),
     ]
-
-
-def test_a_parameter_of_checkpoints_asks_for_them() -> None:
-    params = complete({"steps_between_checkpoints": "8"})
-    assert (params["checkpoint"], params["steps_between_checkpoints"]) == ("on", 8)
-    assert complete({"checkpoint": "on"})["epochs_between_checkpoints"] == 1
 
 
 @pytest.mark.parametrize("form", formats.names())

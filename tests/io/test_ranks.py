@@ -51,13 +51,6 @@ def test_ranks_meet_and_tell_the_first() -> None:
     )
 
 
-def test_one_rank_needs_nobody() -> None:
-    assert (
-        said("team.barrier(); print(team.share(17), team.gather({'rank': 0}))", "pass", size=1)
-        == "17 [{'rank': 0}]\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("other", "says"),
     [

@@ -5,23 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fixtures.monitors import monitor
 from fixtures.terms import BadInput
 
 FOLDER = Path("/where/it/writes")
-DEFAULTS: dict[str, dict[str, object]] = {
-    "sampler": {"hz": 10},
-    "nvidia_smi": {"interval_s": 1},
-    "dcgmi": {"interval_s": 1},
-    "py_spy": {"hz": 100},
-    "perf_stat": {"interval_s": 1},
-    "perf_record": {"hz": 99},
-    "nsys": {},
-    "ncu": {"set": "basic"},
-}
 RANGES = {
     "sampler": ("hz", 0.1, 1000),
     "nvidia_smi": ("interval_s", 0.01, 60),
@@ -39,13 +27,6 @@ SAID = {
     "perf_stat:interval_s=2": "-I 2000",
     "perf_record:hz=2": "-F 2",
 }
-
-
-@pytest.mark.parametrize("name", DEFAULTS)
-def test_a_bare_name_is_that_of_the_defaults(name: str) -> None:
-    known = monitor.load(name)
-    assert (known.name, dict(known.params)) == (name, DEFAULTS[name])
-    assert known.kind == ("around" if name in ("nsys", "ncu") else "beside")
 
 
 @pytest.mark.parametrize("name", RANGES)
@@ -69,20 +50,6 @@ def test_the_program_is_told_the_parameter_and_the_process(name: str) -> None:
     assert f" {SAID[name]} " in f" {' '.join(command)} "
     # These watch the whole machine.
     assert ("4711" in command) == (known.base not in ("nvidia_smi", "dcgmi"))
-
-
-@pytest.mark.parametrize("name", sorted(RANGES))
-@given(data=st.data())
-def test_any_value_in_range_names_one_variant(name: str, data: st.DataObject) -> None:
-    """Written and read again it is the same: comparisons find arms by name."""
-    key, smallest, largest = RANGES[name]
-    whole = name in ("py_spy", "perf_record")
-    value = data.draw(
-        st.integers(int(smallest), int(largest)) if whole else st.floats(smallest, largest)
-    )
-    once = monitor.load(f"{name}:{key}={value}")
-    assert monitor.load(once.name) == once
-    assert once.params[key] == value
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, get_args
 
@@ -57,44 +56,12 @@ def test_it_says_what_it_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_its_parameters_given_again_are_its_own_name(name: str) -> None:
-    """A saved variant leads back to itself."""
-    known = monitor.load(name)
-    whole = ":".join([name, *(f"{key}={known.params[key]}" for key in known.parameters)])
-    assert monitor.load(whole).name == name
-    assert list(known.parameters) == [key for key in known.params if key in known.parameters]
-
-
-@pytest.mark.parametrize("name", EVERY)
 def test_what_it_does_not_know_it_refuses(name: str) -> None:
     with pytest.raises(BadInput, match="no parameter"):
         monitor.load(f"{name}:no_such_parameter=1")
     for key in monitor.load(name).parameters:
         with pytest.raises(BadInput, match=key):
             monitor.load(f"{name}:{key}=.")
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_why_it_cannot_run_is_a_sentence_or_nothing(name: str) -> None:
-    why = monitor.unavailable_reason(name)
-    assert why is None or (why.startswith(f"monitor {name}: ") and "\n" not in why)
-    version = monitor.load(name).version()
-    assert version is None or isinstance(version, str)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_its_way_in_is_that_of_its_kind(name: str, tmp_path: Path) -> None:
-    known = monitor.load(name)
-    if known.kind == "inside":
-        assert isinstance(known.inside(tmp_path), AbstractContextManager)
-    elif monitor.unavailable_reason(name) is None:
-        command = (
-            known.command(os.getpid(), tmp_path)
-            if known.kind == "beside"
-            else known.around(tmp_path)
-        )
-        assert command
-        assert all(isinstance(word, str) for word in command)
 
 
 def run(name: str, folder: Path) -> dict[str, Any]:

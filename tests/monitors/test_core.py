@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import cells, record
+from fixtures import cells
 from fixtures.declaration import declare
 from fixtures.monitors import attend, inside, monitor, processes
 from fixtures.options import Options
 from fixtures.targets._report import Broken, Report
-from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Metric, Order, Step, Study, TweakSet
 from fixtures.tweaks.local import Plan
 from fixtures.workloads import load
@@ -59,13 +58,6 @@ def options(**given: Any) -> Options:
             **given,
         }
     )
-
-
-def test_a_study_with_monitors_uses_their_canonical_names() -> None:
-    assert [one.name for one in cells.chosen_arms(options(), STUDY, "local")] == [
-        "placebo",
-        "psutil_thread",
-    ]
 
 
 def test_named_monitors_take_their_place_each_once() -> None:
@@ -141,14 +133,6 @@ def report(*events: object, monitored: bool = True) -> Report:
     return taken
 
 
-def test_a_monitored_workload_must_tell_what_it_used() -> None:
-    assert report(READY, STEP, USAGE, {"event": "end"}).shortfall() is None
-    assert (
-        report(READY, STEP, {"event": "end"}).shortfall()
-        == "Ended too early: 1 of 1 steps were done."
-    )
-
-
 @pytest.mark.parametrize(
     "events",
     [(READY, USAGE), (READY, STEP, USAGE, USAGE), (READY, {"event": "monitor", "value": {}})],
@@ -156,11 +140,6 @@ def test_a_monitored_workload_must_tell_what_it_used() -> None:
 def test_what_it_tells_before_its_last_step_or_twice_is_garbage(events: tuple[object, ...]) -> None:
     with pytest.raises(Broken, match="invalid line of the protocol"):
         report(*events)
-
-
-def test_usage_reported_by_an_unmonitored_workload_is_refused() -> None:
-    with pytest.raises(Broken, match="invalid line of the protocol"):
-        report(READY, STEP, USAGE, monitored=False)
 
 
 def step(index: int, wall_s: float, cpu_s: float, *, warmup: bool = False) -> Step:
@@ -176,12 +155,6 @@ def test_counted_steps_are_summed_and_unknowns_have_a_reason(tmp_path: Path) -> 
     assert found["steps_cpu_s"] == pytest.approx(0.6)
     assert found["missing"].keys() == {"energy_j", "written_bytes"}
     assert "RAPL" in found["missing"]["energy_j"]
-
-
-def test_cpu_seconds_that_a_workload_does_not_know_are_missing(tmp_path: Path) -> None:
-    found = inside.whole({}, [step(0, 1.0, float("nan"))], 2.0, inside.Energy(tmp_path))
-    assert found["steps_cpu_s"] is None
-    assert found["missing"]["steps_cpu_s"]
 
 
 def package(root: Path, number: int, energy_uj: int, largest_uj: int = 1_000_000) -> Path:
@@ -209,25 +182,6 @@ def test_energy_sums_all_packages_and_handles_counter_wrap(
     assert energy.used_j() == pytest.approx(0.45)
 
 
-def test_a_counter_that_may_not_be_read_is_named(tmp_path: Path) -> None:
-    (package(tmp_path, 0, 1) / "energy_uj").unlink()
-    energy = inside.Energy(tmp_path)
-    assert energy.used_j() is None
-    assert "intel-rapl:0/energy_uj" in energy.missing
-
-
-def test_this_process_tells_what_it_used() -> None:
-    before = processes.high_water_bytes(os.getpid()) or 0
-    found = inside.of_this_process()
-    assert isinstance(found["cpu_s"], float)
-    assert (
-        before
-        <= int(str(found["peak_rss_bytes"]))
-        <= (processes.high_water_bytes(os.getpid()) or 0)
-    )
-    assert processes.peak_rss_bytes([]) is None
-
-
 def test_a_monitor_beside_reports_its_start_and_stop_cost(
     made: Callable[[str], Made],
 ) -> None:
@@ -252,24 +206,6 @@ def test_a_monitor_beside_reports_its_start_and_stop_cost(
     assert monitor["missing"] == {"samples": "the monitor does not report it"}
 
 
-def test_the_memory_that_its_report_takes_is_its_own(made: Callable[[str], Made]) -> None:
-    """64 MiB, from when it is told to stop until it has looked at them for a second."""
-    report = (
-        "signal.signal(signal.SIGTERM, lambda *_: (b'x' * (64 << 20), time.sleep(1), os._exit(0)))"
-    )
-    script = f"import os, signal, time; {report}; print('on', flush=True); time.sleep(1000)"
-    source = (
-        "import sys\nkind = 'beside'\ndef command(self, pid, folder): return [sys.executable, "
-        f"'-S', '-c', {script!r}]\n"
-    )
-    run = made(
-        source + "def watches(self, folder): return (folder / 'stdout').read_text() == 'on\\n'\n"
-    ).run()
-    assert run.error is None
-    assert run.monitor is not None
-    assert int(str(run.monitor["peak_rss_bytes"])) > 64 << 20
-
-
 def test_a_monitor_around_is_charged_only_for_its_own_usage(
     made: Callable[[str], Made],
 ) -> None:
@@ -285,14 +221,6 @@ def test_a_monitor_around_is_charged_only_for_its_own_usage(
     assert missing == {"start_s", "peak_rss_bytes", "samples"}
 
 
-def test_with_monitors_the_study_metric_carries_the_verdict() -> None:
-    from fixtures import workloads
-
-    known = workloads.of("idle")
-    assert record.workload(known, monitored=True)["primary"] is None
-    assert record.workload(known)["primary"]
-
-
 def test_the_plan_says_what_would_be_started_and_where() -> None:
     sets = {name: monitor.tweakset(name) for name in ("placebo", "sampler")} | {
         "stock": TweakSet("stock")
@@ -304,8 +232,3 @@ def test_the_plan_says_what_would_be_started_and_where() -> None:
     assert "a process beside the workload: env " in lines
     assert lines.endswith("stock: none")
     assert " PID" in lines
-
-
-def test_a_plan_without_cells_writes_nothing_and_starts_nothing(tmp_path: Path) -> None:
-    """As after `-k` that meets none of them."""
-    assert list(Local(tmp_path).preview([], {}, {}, {})) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,26 +35,6 @@ def test_one_that_is_not_seen_leaves_its_cpu_time_unknown(
     assert found["told"] == {}
 
 
-def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
-    """A loop always at work: before, until the monitor is seen to be at work, and after."""
-    seen = (
-        "seen = []\ndef watches(self, folder):\n    seen.append(others.cpu_s_of({}))\n    return "
-        "seen[-1] > seen[0]\n"
-    )
-    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
-        try:
-            found = monitor(
-                made,
-                f"[{busy.pid}]",
-                f"from fixtures.telemetry import others\n{seen.format(busy.pid)}",
-            )
-        finally:
-            busy.kill()
-    assert "cpu_s" not in found["missing"]
-    assert found["told"]["start_cpu_s"] > 0
-    assert found["cpu_s"] > found["told"]["start_cpu_s"] + found["told"]["stop_cpu_s"]
-
-
 def test_only_what_it_used_meanwhile_and_its_start_and_end_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -78,10 +57,3 @@ def test_one_that_comes_or_goes_meanwhile_is_unknown(
     for _ in looks:
         daemons.look()
     assert daemons.why_unknown() == RESTARTED
-
-
-def test_a_monitor_without_any_is_not_asked() -> None:
-    daemons = Daemons(lambda: None)
-    daemons.look()
-    assert daemons.why_unknown() is None
-    assert daemons.used_s(0, -1) == 0

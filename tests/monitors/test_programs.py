@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.monitors import programs
-from fixtures.monitors.monitor import Monitor, load
+from fixtures.monitors.monitor import load
 from tests.monitors import stand_ins
 
 NAMES = {"nvidia-smi": "nvidia_smi", "perf": "perf_stat", "py-spy": "py_spy"} | {
@@ -46,20 +46,6 @@ def test_one_that_fails_is_quoted(
     assert why.startswith(f"{name} failed with status 9 ({words})")
 
 
-@pytest.mark.parametrize(
-    "known", [OF_OTHERS[name] for name in ("nvidia-smi", "dcgmi")], ids=["nvidia-smi", "dcgmi"]
-)
-def test_one_that_answers_nothing_cannot_be_used(
-    known: Monitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is there, it ends well, and says nothing: no GPU."""
-    stand_ins.put(
-        tmp_path / "bin", monkeypatch, nvidia_smi=stand_ins.SILENT, dcgmi=stand_ins.SILENT
-    )
-    assert known.unavailable_reason() is not None
-    assert known.version() is None
-
-
 def test_one_that_never_answers_is_given_up_and_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,29 +71,6 @@ def said_by(cmdline: Path) -> bytes:
         return cmdline.read_bytes()
     except OSError:  # it has ended
         return b""
-
-
-def test_it_is_asked_once_however_many_cells_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stand_ins.put(
-        tmp_path / "bin",
-        monkeypatch,
-        counted=f"print('1.0', file=open({str(tmp_path / 'asked')!r}, 'a'))",
-    )
-    for _ in range(3):
-        programs.answer_of("counted", "--version")
-    assert (tmp_path / "asked").read_text().splitlines() == ["1.0"]
-
-
-def test_what_is_no_program_is_a_reason_not_a_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stand_ins.put(tmp_path / "bin", monkeypatch, dcgmi="")
-    (tmp_path / "bin" / "dcgmi").write_text("#!/nowhere/to/be/found\n")
-    why = load("dcgmi").unavailable_reason()
-    assert why is not None
-    assert why.startswith("dcgmi failed with status 126 (")
 
 
 def test_daemons_are_found_by_name(tmp_path: Path) -> None:

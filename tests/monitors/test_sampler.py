@@ -6,18 +6,14 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-import pytest
-
-from fixtures.monitors.monitor import REPOSITORY, load
+from fixtures.monitors.monitor import load
 from tests.monitors.watched import until, watch
 from tests.waiting import PATIENCE_S
 
 sampler = load("sampler")
-LONG = "from fixtures.telemetry.sampler import answer; answer({'columns': list(range(40000))})"
 
 
 def test_the_sampler_reads_all_sources_and_answers_at_the_end(tmp_path: Path) -> None:
@@ -35,14 +31,6 @@ def test_the_sampler_reads_all_sources_and_answers_at_the_end(tmp_path: Path) ->
     assert answer["summary"]["process_count_max"] == 1
     assert answer["sampler_cpu_s"] > 0
     assert not {*answer["missing"]} & {"cpu", "memory", "process", "vm"}
-
-
-def test_its_samples_are_counted_only_when_it_has_answered(tmp_path: Path) -> None:
-    (tmp_path / "stdout").write_text(
-        '{"ready":true}\n{"token":1,"begun":true}\n{"token":1,"columns":{"t_monoto'
-    )
-    assert sampler.samples(tmp_path) is None
-    assert sampler.watches(tmp_path)
 
 
 def test_a_pause_has_no_ticks_that_are_taken_or_missed(tmp_path: Path) -> None:
@@ -67,28 +55,3 @@ def test_a_pause_has_no_ticks_that_are_taken_or_missed(tmp_path: Path) -> None:
     assert answer["summary"]["sampler_missed_ticks_total"] <= 50 * (after[-1] - over_s) + 50 * (
         stopped_s - times[0]
     )
-
-
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_an_answer_that_does_not_fit_is_an_error(tmp_path: Path, unbuffered: str) -> None:
-    """As on a full disk: a limit admits the first 64 KiB, and Python ignores the signal then."""
-    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)); {LONG}"
-    with (tmp_path / "stdout").open("wb") as out:
-        # Without bytecode, as in tests/file_size.py; until the very end, where Python writes what
-        # is left.
-        ours = {
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONUNBUFFERED": unbuffered,
-            "PYTHONPATH": str(REPOSITORY),
-        }
-        environment = {**os.environ, **ours}
-        done = subprocess.run(
-            [sys.executable, "-c", limited],
-            stdout=out,
-            stderr=subprocess.PIPE,
-            env=environment,
-            check=False,
-        )
-    assert (tmp_path / "stdout").stat().st_size == 65536
-    assert done.returncode == 1
-    assert b"File too large" in done.stderr

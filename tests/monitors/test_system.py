@@ -27,20 +27,6 @@ def test_py_spy_finds_where_the_workload_is(tmp_path: Path) -> None:
     assert sum(int(count) for stack, count in stacks if "squares" in stack) > taken / 2
 
 
-@pytest.mark.needs("py-spy")
-def test_py_spy_says_its_version() -> None:
-    assert (py_spy.version() or "").startswith("py-spy 0.")
-
-
-def test_without_the_last_word_of_py_spy_nothing_is_counted(tmp_path: Path) -> None:
-    """It writes its samples at its end only: killed before, it has left nothing readable."""
-    (tmp_path / "stdout").write_text(
-        "py-spy> Sampling process 100 times a second. Press Control-C to exit.\n"
-    )
-    assert py_spy.samples(tmp_path) is None
-    assert py_spy.watches(tmp_path)
-
-
 @pytest.mark.needs("root", "perf")
 def test_perf_stat_counts_the_workloads_events_per_interval(tmp_path: Path) -> None:
     done = watch(
@@ -58,26 +44,6 @@ def test_perf_stat_counts_the_workloads_events_per_interval(tmp_path: Path) -> N
     # Within the tick of /proc that the workload's own account has, and what it did while perf was
     # being started and ended.
     assert sum(clock_s) > 0.4
-
-
-@pytest.mark.needs("root", "perf")
-def test_perf_stat_runs_here_and_says_its_version() -> None:
-    assert perf_stat.unavailable_reason() is None
-    assert (perf_stat.version() or "").startswith("perf version ")
-
-
-@pytest.mark.needs("root")
-def test_events_that_the_kernel_does_not_give_are_a_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A stand-in for perf where they are not supported: it ends well, with a note per line."""
-    stand_ins.put(
-        tmp_path / "bin", monkeypatch, perf="print('<not supported>,msec,task-clock,0,100.00,,')"
-    )
-    assert (
-        perf_stat.unavailable_reason()
-        == "perf cannot count here: <not supported>,msec,task-clock,0,100.00,,"
-    )
 
 
 def test_an_unprivileged_perf_would_count_zero_and_is_not_used(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from fixtures.monitors import monitor
 from fixtures.monitors.catalogue.python import TRACE
 
 ROOT = Path(__file__).parents[2]
@@ -74,33 +72,8 @@ def test_every_operator_of_a_training_is_in_its_trace(
 
 
 @pytest.mark.needs("torch")
-def test_a_workload_without_torch_has_a_trace_without_operators(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told, events = profiled("idle", "torch_profiler", tmp_path, monkeypatch)
-    assert told["activities"] == ["CPU"]
-    assert not [one for one in events if one["name"].startswith("aten::")]
-
-
-@pytest.mark.needs("torch")
 @pytest.mark.needs("gpu")
 def test_kernels_of_a_gpu_are_in_its_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told, events = profiled("cnn_train", "torch_profiler", tmp_path, monkeypatch, gpu=True)
     assert told["activities"] == ["CPU", "CUDA"]
     assert any(one.get("cat") == "kernel" for one in events)
-
-
-def test_both_switches_are_off_unless_said() -> None:
-    assert monitor.load("torch_profiler").params == {"record_shapes": "off", "with_stack": "off"}
-    assert (
-        monitor.load("torch_profiler:with_stack=on:record_shapes=off").name
-        == "torch_profiler:with_stack=on"
-    )
-
-
-def test_without_torch_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    assert (
-        monitor.unavailable_reason("torch_profiler")
-        == "monitor torch_profiler: torch is not installed: pip install '.[workloads]'"
-    )

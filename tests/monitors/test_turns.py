@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +33,6 @@ CLOCK = (
     f"{BESIDE}import sys\ndef command(self, pid, folder): return [sys.executable, '-S', '-c', "
     f"{STAMPS!r}]\n"
 )
-CHILD = shell(f"setsid '{sys.executable}' -S -c '{STAMPS}' & wait")
 BEGUN = "def watches(self, folder): return (folder / 'stdout').read_text().count('.') > 1\n"
 
 
@@ -61,26 +59,6 @@ def test_a_monitor_works_only_in_its_own_segments(made: Make) -> None:
     assert isinstance(told, dict)
     worked_s = sum(until_s - since_s for arm, since_s, until_s in segments_of(run) if arm == "set")
     assert worked_s < told["at_work_s"] < float(str(run.monitor["wall_s"]))
-    assert gone(found)
-
-
-def test_what_it_started_stands_still_with_it(made: Make) -> None:
-    """A child in a session of its own."""
-    # with its parent's end it would be left behind, which is another test's matter
-    left = "import signal\nstop = signal.SIGKILL\n"
-    found = made(left + CHILD + BEGUN)
-    run = found.run(switching=WAY, wait_s=0.02)
-    stamps = [
-        float(line) for line in (found.folder / "monitor/stdout").read_text().splitlines()[:-1]
-    ]
-    assert stamps
-    assert not [
-        at
-        for arm, since_s, until_s in segments_of(run)
-        if arm == "found"
-        for at in stamps
-        if since_s < at < until_s
-    ]
     assert gone(found)
 
 
@@ -122,19 +100,6 @@ def standing() -> Iterator[tuple[subprocess.Popen[bytes], Turns]]:
 
 def until(pid: int, wanted: str) -> None:
     waiting.until(lambda: state(pid) in wanted, every_s=0.001)
-
-
-def test_time_at_work_is_that_of_its_turns(standing: tuple[subprocess.Popen[bytes], Turns]) -> None:
-    process, turns = standing
-    turns.to("found")
-    assert state(process.pid) == "T"
-    at_work_s = turns.at_work_s
-    time.sleep(0.05)
-    turns.to("found")
-    assert turns.at_work_s == at_work_s
-    turns.to("set")
-    assert state(process.pid) in "RS"
-    assert turns.at_work_s > at_work_s
 
 
 @pytest.mark.parametrize(
@@ -183,13 +148,6 @@ def test_one_that_stays_behind_in_a_pause_fails_the_cell(
         "was stuck after a pause" in error
         or "was stopped in a segment in which it should have been at work" in error
     )
-    assert gone(found)
-
-
-def test_one_that_dies_in_its_turn_fails_the_cell(made: Make) -> None:
-    found = made(shell("echo on; sleep 0.2; echo broken pipe >&2; exit 5") + says("on"))
-    error = str(found.run(switching=WAY, wait_s=0.05).error)
-    assert error.startswith("Monitor made_up ended with exit code 5")
     assert gone(found)
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 
 from fixtures.studies.io import dlio, dlio_engine, parameters
 from fixtures.studies.io.dataset import DataSpec, ensure
-from fixtures.studies.io.parameters import PARAMETERS
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
 from fixtures.workloads import load
@@ -84,14 +82,6 @@ def test_steps_epochs_and_what_its_summary_said_are_reported(replay: Any) -> Non
         0.574529, abs=2e-6
     )
     assert facts["dlio"] == "2.0.0"
-
-
-def test_it_reads_the_files_that_the_other_engine_reads(replay: Any, tmp_path: Path) -> None:
-    """Through links, beside the empty folder DLIO needs; the data set is verified, not written."""
-    replay("1")
-    seen = (tmp_path / "seen.txt").read_text().splitlines()
-    assert sum(line.endswith("_of_24.npz") for line in seen) == 24
-    replay("1")
 
 
 def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> None:
@@ -173,23 +163,6 @@ def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str, tmp_path: P
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-@pytest.mark.parametrize(("steps", "told"), [(12, ("1", "-1")), (24, ("2", "-1")), (5, ("1", "5"))])
-def test_so_many_steps_as_were_asked_for(
-    replay: Any, tmp_path: Path, steps: int, told: tuple[str, str]
-) -> None:
-    """The recorded run had 24: of fewer only what DLIO is told is looked at."""
-    try:
-        replay("1", steps=steps)
-    except Refused as error:
-        assert steps == 5 and "has 12 steps instead of 5" in str(error)  # noqa: PT017, PT018
-    said = dict(
-        line.split("=", 1)
-        for line in (tmp_path / "seen.txt").read_text().splitlines()
-        if "=" in line
-    )
-    assert (said["++workload.train.epochs"], said["++workload.train.total_training_steps"]) == told
-
-
 def test_a_last_epoch_that_would_be_shorter_is_refused(replay: Any) -> None:
     with pytest.raises(
         BadInput,
@@ -219,13 +192,6 @@ def test_what_dlio_cannot_do_is_said_before_it_runs(
     monkeypatch.setattr(dlio, "find", lambda: here)
     assert unavailable_reason({"cache": "warm"}) is None
     assert says in str(unavailable_reason(given))
-
-
-def test_without_dlio_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(dlio.VARIABLE, "/nowhere/dlio_benchmark")
-    assert str(unavailable_reason({})).startswith(
-        "DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no such program; install dlio-benchmark"
-    )
 
 
 @pytest.mark.slow
@@ -264,15 +230,6 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
     assert float(str(ran.report["epochs"][0]["resident_after"])) >= 0.9
 
 
-@pytest.mark.parametrize("name", PARAMETERS["engine"].words)
-def test_every_engine_says_whether_it_can_run(name: str) -> None:
-    params = parameters.complete({"engine": name})
-    engine = import_module(f"fixtures.studies.io.{name}_engine")
-    assert callable(engine.prepare)
-    reason = engine.unavailable_reason(params)
-    assert reason is None or reason
-
-
 def test_an_engine_is_asked_without_what_it_runs_on() -> None:
     """`--plan` works, and quickly, where there is no torch."""
     ask = (
@@ -285,3 +242,20 @@ def test_an_engine_is_asked_without_what_it_runs_on() -> None:
         (sys.executable, "-c", ask), cwd=HOUSE, capture_output=True, text=True, check=False
     )
     assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize(("steps", "told"), [(12, ("1", "-1")), (24, ("2", "-1")), (5, ("1", "5"))])
+def test_so_many_steps_as_were_asked_for(
+    replay: Any, tmp_path: Path, steps: int, told: tuple[str, str]
+) -> None:
+    """The recorded run had 24: of fewer only what DLIO is told is looked at."""
+    try:
+        replay("1", steps=steps)
+    except Refused as error:
+        assert steps == 5 and "has 12 steps instead of 5" in str(error)  # noqa: PT017, PT018
+    said = dict(
+        line.split("=", 1)
+        for line in (tmp_path / "seen.txt").read_text().splitlines()
+        if "=" in line
+    )
+    assert (said["++workload.train.epochs"], said["++workload.train.total_training_steps"]) == told

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.studies.io import dlio, parameters
-from fixtures.studies.io.dlio import KEYS, Installed, NoDlio, command, environment, find, overrides
+from fixtures.studies.io.dlio import KEYS, Installed, NoDlio, find, overrides
 from tests.io.dlio.recorded import RELEASE
 
 
@@ -85,12 +85,6 @@ def test_the_release_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         find()
 
 
-@pytest.mark.needs("dlio")
-def test_the_one_that_is_installed_is_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    assert find().program.exists()
-
-
 # What it is told.
 
 
@@ -145,31 +139,3 @@ def test_every_dlio_parameter_is_given_by_a_key_that_dlio_reads() -> None:
 )
 def test_what_it_would_do_otherwise_is_told(given: dict[str, str], key: str, value: str) -> None:
     assert told(**given)[key] == value
-
-
-def test_so_many_steps_are_told_of_each_epoch() -> None:
-    known = told(2, 5)
-    assert (known["train.epochs"], known["train.total_training_steps"]) == ("2", "5")
-
-
-def test_the_command_has_mpi_and_one_folder_for_all_ranks() -> None:
-    said = command(HERE, 4, told(processes="4"))
-    assert said[:7] == [
-        "/usr/bin/mpirun",
-        "-np",
-        "4",
-        "--bind-to",
-        "none",
-        "--oversubscribe",
-        "/opt/dlio_benchmark",
-    ]
-    assert said[7:9] == ["workload=default", "hydra.run.dir=output"]
-    assert {"++workload.output.folder=output", "++workload.dataset.data_folder=data"} <= set(said)
-
-
-def test_its_environment_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", "/ours")
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    said = environment()
-    assert "PYTHONPATH" not in said
-    assert said["TZ"] == "UTC"

@@ -21,20 +21,6 @@ def folder(tmp_path: Path) -> Path:
     return shutil.copytree(RECORDINGS / "2", tmp_path / "2026-11-22-00-15-25")
 
 
-def test_au_from_the_steps_is_what_the_summary_says() -> None:
-    """AU = 100 x (computation of all steps but the first) / (epoch without what the first took).
-
-    The stamp of an epoch's end is a fraction of a millisecond later than the end itself, of a
-    quarter of a second that counts: 2 in 1000.
-    """
-    left = read(RECORDINGS / "1", 1, (12, 12))
-    au = [
-        100 * sum(one.compute_s[1:]) / (one.end_s - one.start_s - one.proc_s[0])
-        for one in left.epochs
-    ]
-    assert au == pytest.approx(left.reported["train_au_percentage"], rel=2e-3)
-
-
 def test_each_rank_has_each_epoch_and_the_steps_of_it(folder: Path) -> None:
     left = read(folder, 2, (6, 6))
     assert [(one.rank, one.number, len(one.load_s), len(one.compute_s)) for one in left.epochs] == [
@@ -140,23 +126,3 @@ def test_what_is_missing_or_no_time_is_told_in_a_line(
     with pytest.raises(Refused, match=says) as refused:
         read(folder, 2, (6, 6))
     assert "\n" not in str(refused.value)
-
-
-def test_what_the_summary_does_not_know_is_left_out_of_it(folder: Path) -> None:
-    """DLIO writes a bare NaN where a mean is of nothing."""
-    changed(
-        folder / "summary.json",
-        lambda said: said["metric"].update(train_io_mean_MB_per_second=float("nan")),
-    )
-    reported = read(folder, 2, (6, 6)).reported
-    assert "train_io_mean_MB_per_second" not in reported
-    assert json.dumps(reported, allow_nan=False)
-
-
-def test_a_clock_that_was_set_back_is_no_duration(folder: Path) -> None:
-    changed(
-        folder / "per_epoch_stats.json",
-        lambda said: said["1"]["block1"].update(end="2026-11-22T00:15:20.000000"),
-    )
-    with pytest.raises(Refused, match="the machine's clock was set during the run"):
-        read(folder, 2, (6, 6))

@@ -12,7 +12,7 @@ import pytest
 from fixtures.studies.io.dlio_engine import Process
 from fixtures.terms import Refused
 from tests.sessions import HOUSE
-from tests.waiting import alive, doomed, until
+from tests.waiting import alive, until
 
 START = """
 import sys, time
@@ -22,12 +22,6 @@ process = Process([sys.executable, "-c", "import time; time.sleep(900)"], Path(s
 print(process.pid, flush=True)
 time.sleep(900)
 """
-
-
-def test_it_does_not_outlive_a_harness_that_was_killed(tmp_path: Path) -> None:
-    with doomed(START, str(tmp_path)) as (_, pid):
-        assert alive(pid)
-    until(lambda: not alive(pid))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
