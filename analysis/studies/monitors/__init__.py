@@ -16,7 +16,6 @@ def tells_of(run: Run) -> bool:
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """Return the cost of monitoring; `brief` gives each workload's finding and table of costs."""
     from .answers import answer as answer_of
     from .study import overheads
 

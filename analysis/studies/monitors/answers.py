@@ -84,7 +84,6 @@ TURNS = (
 
 
 def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answer:
-    """Make the answer on the cost of monitoring; `brief` has each workload's finding and costs."""
     short, common = shorten(overhead.workload for overhead in result)
     facts = headline([run]).splitlines() + ([f"All workloads: {common}"] if common else [])
     margins = ", ".join(dict.fromkeys(unsigned(overhead.margin) for overhead in result))
@@ -129,7 +128,6 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
 
 
 def document(run: Run, result: Sequence[Overhead]) -> dict[str, object]:
-    """Return the answer for programs: the fields of `terms`; overheads are fractions."""
     return {
         "run_id": run.run_id,
         "origin": run.origin,
@@ -143,7 +141,6 @@ def document(run: Run, result: Sequence[Overhead]) -> dict[str, object]:
 
 
 def _claims(arms: Iterable[MonitoredArm]) -> list[MonitoredArm]:
-    """Return the arms with a claimed effect, the most costly first."""
     claims = [arm for arm in arms if arm.claims]
     return sorted(claims, key=lambda arm: -(arm.cpu.value if arm.cpu else 0.0))
 

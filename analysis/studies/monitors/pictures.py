@@ -117,7 +117,6 @@ def overhead_forest(scene: Scene) -> Plot:
 
 
 def _mark(arm: MonitoredArm) -> Mark:
-    """Return a monitor's cost to the work and its own usage; an inside monitor has none."""
     own = (
         digits(100 * arm.core.value, 2)
         if arm.core
@@ -130,7 +129,6 @@ def _mark(arm: MonitoredArm) -> Mark:
 
 
 def _percents(axes: Axes, arms: Sequence[MonitoredArm], margin: float) -> None:
-    """Scale the axis for overheads in percent, with 0 and the shaded margin in view."""
     ends = [100 * end for arm in arms if arm.cpu for end in (arm.cpu.low, arm.cpu.high)] + [
         150 * margin,
         -150 * margin,

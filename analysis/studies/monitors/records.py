@@ -52,12 +52,10 @@ class MonitoredCell:
 
     @property
     def rate_per_s(self) -> float | None:
-        """Return how often it samples, by its parameters; None if they do not give it."""
         return rate_of(self.params)[0]
 
     @property
     def all_cpu_s(self) -> float | None:
-        """Return the CPU seconds of the workload's process and the monitor's, if both are known."""
         whole, own = self.usage.get("cpu_s"), self.monitor.get("cpu_s")
         if whole is None or (own is None and self.name is not None and self.kind != INSIDE):
             return None
@@ -125,7 +123,6 @@ def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
 
 
 def _misfit(cell: Cell, run: Run) -> str:
-    """Return why a cell does not belong to its arm, or ""."""
     if not cell.monitor:
         return "it does not record whether it had a monitor"
     expected, name = run.tweaksets[cell.tweakset].monitor or None, cell.monitor.get("name")
@@ -136,7 +133,6 @@ def _misfit(cell: Cell, run: Run) -> str:
 
 
 def rate_of(params: Mapping[str, object]) -> tuple[float | None, str | None]:
-    """Return how often a monitor samples, by its parameters, and which of them gives it."""
     for name in (INTERVAL, RATE):
         value = params.get(name)
         if isinstance(value, int | float) and value > 0:

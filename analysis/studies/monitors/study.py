@@ -11,13 +11,12 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from analysis.compare import CompareOptions, compare
 from analysis.stats.estimate import Change, Mean, cost_of, mean_of
 from analysis.terms import AGAIN, Comparison, Effect, Refused, Run, Verdict
-from analysis.verdict import outlasts
 from analysis.wording import LARGEST, unsigned
 
 from .records import ALL_CPU, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read
@@ -37,7 +36,7 @@ SAID: dict[State, str] = {
     "differs": "A/A DIFFERS",
     "missing": "no A/A",
 }
-PEAK = "peak_rss_bytes"
+PEAK, LOAD = "peak_rss_bytes", "load_average_1min"
 OWN = ("cpu_s", "samples", PEAK, "written_bytes", "start_s", "stop_s")  # reported as medians
 
 
@@ -71,8 +70,6 @@ class OverheadFigure(Change):
 
 
 class LoadRange(NamedTuple):
-    """Mean, smallest and largest 1-minute load average of an arm's cells."""
-
     value: float
     low: float
     high: float
@@ -99,31 +96,26 @@ class MonitoredArm:
 
     tweakset: str
     label: str
-    base: str = ""
-    kind: str = ""
-    params: Mapping[str, object] = field(default_factory=dict)
-    version: str | None = None
-    rate_per_s: float | None = None
+    base: str
+    kind: str
     n: int
     blocks: int
     verdict: Verdict
     said: str
-    cpu: OverheadFigure | None = None
-    wall: OverheadFigure | None = None
-    total: OverheadFigure | None = None
-    energy: OverheadFigure | None = None
-    placebo: OverheadFigure | None = None
-    mde: float | None = None
-    core: Mean | None = None
-    own: Mapping[str, float] = field(default_factory=dict)
-    load: LoadRange | None = None
-    missing: Mapping[str, str] = field(default_factory=dict)
-    lost: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    cpu: OverheadFigure | None
+    wall: OverheadFigure | None
+    total: OverheadFigure | None
+    energy: OverheadFigure | None
+    placebo: OverheadFigure | None
+    core: Mean | None
+    own: Mapping[str, float]
+    load: LoadRange | None
+    missing: Mapping[str, str]
+    lost: Mapping[str, int]
+    notes: Sequence[str]
 
     @property
     def claims(self) -> bool:
-        """Return whether a cost or saving is claimed."""
         return self.verdict in {"regressed", "improved"} and self.cpu is not None
 
 
@@ -191,31 +183,43 @@ def _workload(
     measured = {name: [cell for cell in own if cell.measured] for name, own in cells.items()}
     control = control_of(rows.get(AGAIN))
     names = _in_order(rows, measured, run)
-    labels = _labels(measured, names)
-    none = measured[run.baseline]
-    stock = MonitoredArm(
-        tweakset=run.baseline,
-        label="none",
-        n=len(none),
-        blocks=len(cells[run.baseline]),
-        verdict="not comparable",
-        said="the reference for others",
-    )
-    arms = [_with_cells(stock, cells[run.baseline], none)]
-    for name in names:
-        arm = replace(
-            _judged(rows[name], control, labels[name]),
-            placebo=placebos.get((*place, name)),
+    labels = {run.baseline: "none", **_labels(measured, names)}
+    arms = []
+    for name in (run.baseline, *names):
+        row, own, every = rows.get(name), measured[name], cells[name]
+        verdict, said = _judged(row, control)
+        if row and not own:
+            skipped = all(cell.cell.outcome == "skipped" for cell in every)
+            said = "skipped" if skipped else "failed"
+        others = {effect.metric.name: figure(effect) for effect in row.others} if row else {}
+        loads = [cell.usage[LOAD] for cell in own if LOAD in cell.usage]
+        missing = [entry for cell in reversed(own) for entry in cell.missing.items()]
+        lost = [cell.cell for cell in every if not cell.measured]
+        arm = MonitoredArm(
+            tweakset=name,
+            label=labels[name],
             base=run.tweaksets[name].monitor.partition(":")[0],
+            kind=own[0].kind if own else "",
+            n=row.pairs if row else len(own),
+            blocks=row.blocks if row else len(every),
+            verdict=verdict,
+            said=said,
+            cpu=figure(row.primary, row.p_adjusted) if row else None,
+            wall=others.get(WALL),
+            total=others.get(ALL_CPU),
+            energy=others.get(ENERGY),
+            placebo=placebos.get((*place, name)),
+            core=mean_of([share for cell in own if (share := cell.core_share) is not None]),
+            own=_usage(own, measured[run.baseline]) if row and own and own[0].name else {},
+            load=LoadRange(statistics.fmean(loads), min(loads), max(loads)) if loads else None,
+            missing=dict(missing),
+            lost=Counter(
+                f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}."
+                for cell in lost
+            ),
+            notes=[note for note in row.notes if " left out: " not in note] if row else [],
         )
-        if not measured[name]:
-            arm = replace(
-                arm,
-                said="skipped"
-                if all(cell.cell.outcome == "skipped" for cell in cells[name])
-                else "failed",
-            )
-        arms.append(_with_cells(arm, cells[name], none))
+        arms.append(arm)
     turns = [row for row in rows.values() if row.processes]
     units = "blocks"  # counted by n; processes if monitors took turns inside them
     if turns:
@@ -271,52 +275,16 @@ def _in_order(
     return sorted(names, key=place)
 
 
-def _with_cells(
-    arm: MonitoredArm, every: Sequence[MonitoredCell], none: Sequence[MonitoredCell]
-) -> MonitoredArm:
-    """Add the facts of an arm's cells: its monitor and usage, the load, missing values."""
-    cells = [cell for cell in every if cell.measured]
-    loads = [cell.usage["load_average_1min"] for cell in cells if "load_average_1min" in cell.usage]
-    lost = [cell.cell for cell in every if not cell.measured]
-    missing: dict[str, str] = {}
-    for name, reason in (entry for cell in cells for entry in cell.missing.items()):
-        missing.setdefault(name, reason)
-    arm = replace(
-        arm,
-        load=LoadRange(statistics.fmean(loads), min(loads), max(loads)) if loads else None,
-        missing=missing,
-        lost=Counter(
-            f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}."
-            for cell in lost
-        ),
-    )
-    if not cells:
-        return arm
-    first = cells[0]
-    arm = replace(
-        arm,
-        base=first.base,
-        kind=first.kind,
-        params=first.params,
-        version=first.version,
-        rate_per_s=first.rate_per_s,
-    )
-    if first.name is None:
-        return arm
+def _usage(cells: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> dict[str, float]:
+    """Return medians of a monitor's own usage, and of its growth over cells without it."""
     without = {cell.cell.block: cell for cell in none}
     pairs = [(cell, without[cell.cell.block]) for cell in cells if cell.cell.block in without]
-    own = {name: _median([cell.monitor.get(name) for cell in cells]) for name in OWN}
-    own["outside_s"] = _median([_minus(cell.outside_s, other.outside_s) for cell, other in pairs])
-    grown, peak = (
-        _median([_minus(cell.usage.get(PEAK), other.usage.get(PEAK)) for cell, other in pairs]),
-        own[PEAK],
-    )
-    if grown is not None and (peak is not None or first.kind == INSIDE):
-        own["memory_bytes"] = grown + (peak or 0.0)
-    core = mean_of([share for cell in cells if (share := cell.core_share) is not None])
-    return replace(
-        arm, core=core, own={name: value for name, value in own.items() if value is not None}
-    )
+    own = {name: _median(cell.monitor.get(name) for cell in cells) for name in OWN}
+    own["outside_s"] = _median(_minus(cell.outside_s, other.outside_s) for cell, other in pairs)
+    grown = _median(_minus(cell.usage.get(PEAK), other.usage.get(PEAK)) for cell, other in pairs)
+    if grown is not None and (own[PEAK] is not None or cells[0].kind == INSIDE):
+        own["memory_bytes"] = grown + (own[PEAK] or 0.0)
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def _minus(value: float | None, other: float | None) -> float | None:
@@ -333,67 +301,42 @@ def control_of(comparison: Comparison | None) -> Control:
     aa = figure(comparison.primary, comparison.p_adjusted) if comparison is not None else None
     if aa is None:
         reason = comparison.reason.rstrip(".") if comparison is not None else f"there is no {AGAIN}"
-        return Control(
-            "missing",
-            None,
-            None,
-            f"No A/A: {reason}. How far equal cells differ is unknown: no overhead is called "
-            "absent.",
-        )
+        unknown = "How far equal cells differ is unknown: no overhead is called absent."
+        return Control("missing", None, None, f"No A/A: {reason}. {unknown}")
     half = (aa.high - aa.low) / 2
+    state: State = "quiet"
+    text = f"A/A holds: none against none again {aa}."
     if aa.low > 0 or aa.high < 0:
-        return Control(
-            "differs",
-            aa,
-            half,
-            f"A/A DIFFERS: none against none again {aa}. NOTHING IS CLAIMED FROM THIS WORKLOAD.",
-        )
-    if half > WIDEST:
+        state = "differs"
+        text = f"A/A DIFFERS: none against none again {aa}. NOTHING IS CLAIMED FROM THIS WORKLOAD."
+    elif half > WIDEST:
+        state = "underpowered"
         wide = f"half-width {unsigned(half)}, more than {unsigned(WIDEST)}"
-        return Control(
-            "underpowered",
-            aa,
-            half,
-            f"The A/A is too wide: {aa}: {wide}. No overhead is called absent here.",
-        )
-    return Control("quiet", aa, half, f"A/A holds: none against none again {aa}.")
+        text = f"The A/A is too wide: {aa}: {wide}. No overhead is called absent here."
+    return Control(state, aa, half, text)
 
 
-def _judged(row: Comparison, control: Control, label: str) -> MonitoredArm:
-    """Make an arm from its comparison and the A/A: verdict, and word in the table."""
-    cpu, verdict = figure(row.primary, row.p_adjusted), row.verdict
-    untold = control.state in {"underpowered", "missing"}
-    if row.tweakset == AGAIN or cpu is None:
-        said = SAID[control.state] if row.tweakset == AGAIN else "not comparable"
-    elif control.state == "differs":
-        said = "not claimed"
-    elif verdict == "equivalent":
-        said = SAID[control.state] if untold else f"within ±{unsigned(row.margin)}"
-    elif verdict == "regressed" and not outlasts(row):
-        said = f"costs, under {unsigned(row.margin)}" if cpu.high < row.margin else "costs"
-    elif verdict == "improved" and not outlasts(row):
-        said = "less than none"
-    else:
-        said = "underpowered" if control.state == "underpowered" else "not shown"
+def _judged(row: Comparison | None, control: Control) -> tuple[Verdict, str]:
+    """Return an arm's verdict and its word, after the A/A check."""
+    if row is None:
+        return "not comparable", "the reference for others"
+    verdict: Verdict = "not comparable" if control.state == "differs" else row.verdict
+    cpu, margin = figure(row.primary), unsigned(row.margin)
+    if row.tweakset == AGAIN:
+        return verdict, SAID[control.state]
+    if cpu is None:
+        return verdict, "not comparable"
     if control.state == "differs":
-        verdict = "not comparable"
-    elif verdict == "equivalent" and untold and row.tweakset != AGAIN:
-        verdict = "inconclusive"
-    others = {effect.metric.name: figure(effect) for effect in row.others}
-    return MonitoredArm(
-        tweakset=row.tweakset,
-        label=label,
-        n=row.pairs,
-        blocks=row.blocks,
-        verdict=verdict,
-        said=said,
-        cpu=cpu,
-        wall=others.get(WALL),
-        total=others.get(ALL_CPU),
-        energy=others.get(ENERGY),
-        mde=row.mde,
-        notes=tuple(note for note in row.notes if " left out: " not in note),
-    )
+        return verdict, "not claimed"
+    if verdict == "equivalent" and control.state != "quiet":
+        return "inconclusive", SAID[control.state]
+    said = {
+        "equivalent": f"within ±{margin}",
+        "regressed": f"costs, under {margin}" if cpu.high < row.margin else "costs",
+        "improved": "less than none",
+    }
+    unsure = "underpowered" if control.state == "underpowered" else "not shown"
+    return verdict, said.get(verdict, unsure)
 
 
 def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFigure | None:
