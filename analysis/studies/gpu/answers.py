@@ -13,17 +13,13 @@ from control.names import first_few
 from .findings import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, NEAR, ROUNDING, Findings
 from .grid import (
     ACTIVE,
-    DRAM,
     GRACT,
     LABELS,
-    MAX,
     METRICS,
     SMACT,
     SMOCC,
     STATISTICS,
-    TENSOR,
     UTILIZATION,
-    GridCell,
     Size,
     named,
 )
@@ -32,13 +28,9 @@ FEW = 4
 CLOSE_R2 = 0.8
 VISIBLE = 0.0005  # of a share written with three decimals
 ACROSS = 12  # columns of blocks side by side
-TOGETHER = ((UTILIZATION, GRACT), (SMACT, SMOCC), (TENSOR, DRAM))
-ASIDE = 0.05  # of tensor and DRAM: if both stay below everywhere, they get no table
 MISSING = Word("–")  # a missing figure in a row with others
 SIZE = (Column("blocks", "blocks"), Column("threads", "threads"))
 LEGEND = (
-    ("n", "samples, per run where there are several runs; figures are means over runs."),
-    ("idle", "samples before and after the active part."),
     (
         "active",
         (
@@ -79,7 +71,6 @@ def answer(
 def _rows(
     findings: Findings, names: Sequence[str], missing: object
 ) -> Iterator[tuple[Size, list[object]]]:
-    """Yield each size with its figures; NaN is missing."""
     for size, *row in findings.grid.table[[*names]].itertuples(name=None):
         yield size, [missing if math.isnan(value) else value for value in row]
 
@@ -101,7 +92,6 @@ def _of_grid(findings: Findings, *, brief: bool) -> Answer:
 
 
 def _matrices(findings: Findings, metric: str) -> Iterator[Table]:
-    """Yield tables of one metric: threads down, blocks across, in parts of equal width."""
     column = findings.grid.column(metric)
     blocks = sorted({size[0] for size in column})
     across = max(1, -(-len(blocks) // max(1, -(-len(blocks) // ACROSS))))
@@ -122,13 +112,6 @@ def _matrices(findings: Findings, metric: str) -> Iterator[Table]:
 
 
 def _tables(findings: Findings) -> Iterator[Table]:
-    column = findings.grid.column
-    for metrics in TOGETHER:
-        shown = [metric for metric in metrics if column(metric, MAX)]
-        if metrics[0] == TENSOR:
-            shown = [metric for metric in shown if max(column(metric, MAX).values()) > ASIDE]
-        if shown:
-            yield _of_cells(findings, shown)
     if findings.predictions:
         names = ("duty", "least", "most", "seen")
         columns = [*SIZE, *(Column(name, f"smact_{name}", share) for name in names)]
@@ -154,32 +137,7 @@ def _tables(findings: Findings) -> Iterator[Table]:
         yield Table(heads, rows, "Violated bounds")
 
 
-def _of_cells(findings: Findings, metrics: Sequence[str]) -> Table:
-    columns = [*SIZE, Column("n"), Column("idle")]
-    for metric in metrics:
-        write = "{:.1f}".format if metric == UTILIZATION else share
-        for statistic in STATISTICS:
-            above = LABELS[metric].replace("utilisation", "util %")
-            head = above if statistic == STATISTICS[0] else ""
-            columns.append(Column(f"{head}\n{statistic}", f"{metric}_{statistic}", write))
-    names = [f"{metric}_{statistic}" for metric in metrics for statistic in STATISTICS]
-    rows: list[list[object]] = []
-    for size, figures in _rows(findings, names, MISSING):
-        cells = [cell for cell in findings.grid.cells if cell.size == size]
-        rows.append([*size, *_counts(cells), *figures])
-    return Table(columns, rows)
-
-
-def _counts(cells: Sequence[GridCell]) -> tuple[str, str]:
-    """Return the samples of each run of one size, and those before and after the active part."""
-    each = sorted(len(cell.samples) for cell in cells)
-    span = f"{each[0]}" if each[0] == each[-1] else f"{each[0]}-{each[-1]}"
-    before, after = (sum(cell.idle[end] for cell in cells) for end in (0, 2))
-    return f"{len(cells)}×{span}" if len(cells) > 1 else span, f"{before}+{after}"
-
-
 def _document(findings: Findings) -> dict[str, object]:
-    """Return a grid for programs; a missing value is null or absent, with its reason beside it."""
     grid = findings.grid
     return {
         "origin": grid.run.origin,
@@ -224,7 +182,6 @@ def share(value: float) -> str:
 
 
 def _heading(findings: Findings) -> list[str]:
-    """Write the scope: number of cells, GPU, and notes."""
     grid, chip = findings.grid, findings.grid.chip
     runs = f" in {len(grid.cells)} runs" if len(grid.cells) > len(grid.table) else ""
     sms = f"{chip.sms} SMs ({chip.source})" if chip.sms else f"SMs unknown: {chip.missing}"
@@ -236,7 +193,6 @@ def _heading(findings: Findings) -> list[str]:
 
 
 def sentences(findings: Findings) -> list[str]:
-    """Write every finding, in reading order."""
     parts = (_work, _misled, _lines, _falls, _prediction, _bounds)
     return [sentence for part in parts for sentence in part(findings)]
 
@@ -264,7 +220,6 @@ def _misled(findings: Findings) -> Iterator[str]:
 
 
 def relation(x: str, y: str, r2: float) -> str:
-    """Write a close or a loose relation."""
     second, first = LABELS[y.rpartition(" ")[2]], LABELS[x]
     return f"{second} follows {first}{'' if r2 >= CLOSE_R2 else ' loosely'}"
 

@@ -147,7 +147,6 @@ class Findings:
 
 
 def findings_of(grid: KernelGrid) -> Findings:
-    """Compute all findings of one grid."""
     threads = sorted({size[1] for size in grid.table.index})
     predicted = predictions(grid)
     return Findings(
@@ -178,7 +177,6 @@ def findings_of(grid: KernelGrid) -> Findings:
 def _line(
     grid: KernelGrid, x: str, y: str, *, scale: int = 1, only: int | None = None
 ) -> FittedLine:
-    """Fit one metric on another, optionally `only` for one thread count; `scale` gives percent."""
     cells = [both for size, both in grid.pairs(x, y).items() if only in {None, size[1]}]
     name = f"{scale} × {y}" if scale != 1 else y
     first, second = np.array(cells, dtype=float).reshape(-1, 2).T
@@ -244,7 +242,6 @@ def misled(grid: KernelGrid) -> Misled | None:
 
 
 def _launches(cells: Sequence[GridCell]) -> dict[Size, float]:
-    """Return sizes whose number of launches differs from the majority's, if there is a majority."""
     known = {cell.size: count for cell in cells if (count := cell.work.get("launches")) is not None}
     usual, times = Counter(known.values()).most_common(1)[0] if known else (0.0, 0)
     others = {size: count for size, count in sorted(known.items()) if count != usual}
@@ -272,7 +269,6 @@ def limits(size: Size, chip: Chip) -> tuple[float, float, float] | None:
 
 
 def bounds_of(cells: Sequence[GridCell], chip: Chip) -> GridBounds:
-    """Test every bound on every sample of every cell."""
     tested: dict[str, tuple[int, int]] = {}
     violations: list[Violation] = []
     for cell in cells:
@@ -304,7 +300,6 @@ def bounds_of(cells: Sequence[GridCell], chip: Chip) -> GridBounds:
 
 
 def _bounds(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]]:
-    """Yield each bound with values, and the limits that they must not exceed."""
     columns = {
         metric: np.array(cell.samples[metric]) for metric in SHARES if metric in cell.samples
     }
@@ -332,7 +327,6 @@ def _bounds(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]
 
 
 def predictions(grid: KernelGrid) -> list[PredictedSmact]:
-    """Compare SMACT (the samples' median) with its prediction, if duty and SMs are known."""
     sms = grid.chip.sms
     rows = []
     for cell in grid.cells if sms else ():

@@ -134,22 +134,18 @@ class KernelGrid:
         return rows.set_index(index).groupby(level=[0, 1]).mean()
 
     def label(self, statistic: str) -> str:
-        """Describe a figure's basis: `peaks of 26 cells`."""
         return f"{PLURAL[statistic]} of {len(self.table)} cells"
 
     def column(self, metric: str, statistic: str = ACTIVE) -> dict[Size, float]:
-        """Return a figure for the sizes that have it."""
         figures = self.table[f"{metric}_{statistic}"].dropna()
         return dict(zip(figures.index.to_list(), map(float, figures), strict=True))
 
     def pairs(self, x: str, y: str) -> dict[Size, tuple[float, float]]:
-        """Return the active means of two metrics, for the sizes that have both."""
         first, second = self.column(x), self.column(y)
         return {size: (first[size], second[size]) for size in first if size in second}
 
 
 def named(size: Size) -> str:
-    """Write a cell's size: `9632 × 1024`."""
     return f"{size[0]} × {size[1]}"
 
 

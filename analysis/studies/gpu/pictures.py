@@ -80,7 +80,6 @@ def draw_grid(findings: Findings) -> Figure:
 
 
 def _laid_out(findings: Findings, title: str, spec: Plot) -> Figure:
-    """Lay out a picture, with its GPU and run."""
     chip, run = findings.grid.chip, findings.grid.run
     gpu = f"GPU: {chip.name or 'not named'}{f', {chip.sms} SMs' if chip.sms else ''}."
     return spec._replace(notes=[*spec.notes, gpu]).lay_out((run,), title)
@@ -175,7 +174,6 @@ def draw_relations(findings: Findings) -> Figure:
 
 
 def _relation(panel: SmallPanel, line: FittedLine, grid: KernelGrid, looks: Looks) -> None:
-    """Draw both metrics on their full scale: small differences must look small."""
     axes, y = panel.axes, line.y.rpartition(" ")[2]
     pairs, scale = grid.pairs(line.x, y), SCALES.get(line.x, 1.0)
     x_name, y_name = (HEADS[name] for name in (line.x, y))
@@ -196,7 +194,6 @@ def _relation(panel: SmallPanel, line: FittedLine, grid: KernelGrid, looks: Look
 
 
 def _course(panel: SmallPanel, title: str, grid: KernelGrid, looks: Looks) -> None:
-    """Draw SMACT over blocks, below the bound set by the SMs; no line across wide gaps."""
     axes, chip, (blocks, _) = panel.axes, grid.chip, _sides(grid)
     panel.head(title, back=0.1)
     for threads, look in looks.items():
