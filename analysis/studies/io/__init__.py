@@ -14,12 +14,10 @@ TITLE = "Input"
 
 
 def tells_of(run: Run) -> bool:
-    """Return whether any cell of a run reported its input."""
     return any("io" in cell.report for cell in run.cells)
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """Return format × cache, limits, factors and tweak sets; `brief` has findings and tables."""
     from .answers import answer as answer_of
     from .saved import judged_of
     from .study import study
@@ -29,7 +27,6 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
 
 def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
-    """Return a cell with every valid figure as a metric, for `--metric au_whole_percent`."""
     if "io" not in cell.report:
         return cell
     from .saved import with_figures as read_figures
@@ -38,7 +35,6 @@ def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, cappe
 
 
 def command_for(folder: Path) -> str | None:
-    """Return a sentence with the command that reads a folder of DLIO's results."""
     from .dlio_folder import folders_under
 
     return (

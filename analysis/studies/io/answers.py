@@ -159,7 +159,6 @@ def _is_dlio(path: Path) -> bool:
 
 
 def pictures(studies: Sequence[IoStudy], folder: Path) -> dict[str, str]:
-    """Draw every picture of input into a folder; return each file or error. Raises: OSError."""
     from analysis import plots
     from analysis.plots.scene import Scene
     from analysis.plots.style import draw_into
@@ -209,7 +208,6 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
 
 
 def _left_out(study: IoStudy) -> list[str]:
-    """Name the first omitted cells, and the number of further ones."""
     cells = [line.removeprefix(f"{study.origin}: ") for line in dict.fromkeys(study.refused)]
     more = len(cells) - MOST_LOST
     rest = [f"left out: {more} more (named in --json)."] if more > 0 else []
@@ -217,7 +215,6 @@ def _left_out(study: IoStudy) -> list[str]:
 
 
 def _runs(study: IoStudy, *, brief: bool) -> Section:
-    """Make tables of means over blocks with intervals; reasons for missing figures are below."""
     tables, missing = [], []
     untouched = [one for one in study.configurations if one.tweakset == STOCK]
     for heads in (FIRST,) if brief else (FIRST, SECOND):
@@ -259,7 +256,6 @@ def _writer(name: str) -> Callable[[Estimate], str]:
 
 
 def _limit(configuration: Configuration) -> str | None:
-    """Return the largest part of the epoch; None if a part is unknown."""
     au, barrier = (configuration.responses[name].value for name in (WHOLE, "barrier_share"))
     if au is None or barrier is None:
         return None
@@ -281,7 +277,6 @@ def _proof(study: IoStudy) -> Section:
 
 
 def _effects(study: IoStudy) -> Section:
-    """Make a table of steps for each response."""
     refusals = [
         Line(f"{one.response}: not analysed: {one.refusal}", "", "open")
         for one in study.analyses
@@ -314,7 +309,6 @@ def _steps(analysis: Analysis) -> Table:
 
 
 def _tweak_table(study: IoStudy) -> list[Section]:
-    """Make a table of tweak sets against stock: differing ones first, copies last."""
     made, order = study.contrasts, list(study.caches)
     places = {one.rest for one in made.tweaks}
     every = sorted(
@@ -350,7 +344,6 @@ def _tweak_table(study: IoStudy) -> list[Section]:
 
 
 def record_of(study: IoStudy) -> dict[str, Any]:
-    """Return the study for programs; a refused figure is null with its reason beside it."""
     return {
         "runs": [record(cell) for cell in study.cells],
         "origin": study.origin,

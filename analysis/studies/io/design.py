@@ -39,7 +39,6 @@ class Varied(NamedTuple):
     alone: Sequence[tuple[str, str]] = ()
 
     def point(self, run: IoRun) -> tuple[str, ...]:
-        """Return the level of each factor in one run."""
         return tuple(level_of(run, name) for name in self.levels)
 
 
@@ -51,13 +50,11 @@ def level_of(run: IoRun, name: str) -> str:
 
 
 def _columns(runs: Sequence[IoRun]) -> dict[str, list[str]]:
-    """Return the level in each run of every parameter, in the order in which they were named."""
     names = dict.fromkeys([*ALWAYS, *(name for run in runs for name in run.overrides)])
     return {name: [level_of(run, name) for run in runs] for name in names}
 
 
 def factors_of(runs: Sequence[IoRun]) -> Varied:
-    """Find the factors of runs, in the order in which they were named."""
     varied: dict[str, list[str]] = {}
     same: list[tuple[str, str]] = []
     for name, column in _columns(runs).items():
@@ -113,7 +110,6 @@ def level_name(name: str, level: str) -> str:
 
 
 def _leaf(name: str) -> str:
-    """Return a parameter's name without its DLIO section (`reader.read_threads`)."""
     return name.rpartition(".")[2]
 
 

@@ -70,7 +70,6 @@ DEFAULTS: Mapping[str, object] = {
 
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
-    """Read all result folders at or under a path, in run order; add errors to `refused`."""
     runs = []
     for folder in folders_under(path):
         try:
@@ -108,7 +107,6 @@ def _candidates(path: Path) -> Iterator[Path]:
 
 
 def run_of(folder: Path) -> IoRun:
-    """Read a result folder; one that only generated data has no epochs. Raises: Unreadable."""
     config = _config_of(folder)
     path = folder / SUMMARY
     summary, processes = Part({}, str(path)), 1
@@ -131,11 +129,10 @@ def run_of(folder: Path) -> IoRun:
     if not config.old:  # 2.0.0 has no other mode
         start_steps, end_steps = (config.whole(f"exclude_{end}_steps") for end in ("start", "end"))
     size, threads = config.whole("prefetch_size"), config.whole("read_threads")
-    cpus, memory = about.get("host_cpu_count"), about.get("host_memory_GB")
     return IoRun(
         origin=str(folder),
         id=_name(folder, processes),
-        model=config.workload or str(params.get("model") or _model_above(folder)),
+        model=config.workload or str(params.get("model") or "unknown"),
         engine="dlio",
         engine_version="2.0.0 of PyPI" if config.old else None,
         dlio_counts_all=config.old,
@@ -163,14 +160,6 @@ def run_of(folder: Path) -> IoRun:
             "samples_per_file": config.whole("num_samples_per_file"),
         },
         reported=about.get("metric") or {},
-        host={
-            "name": about.get("hostname"),
-            "hosts": about.get("num_hosts"),
-            "cpus": cpus[0] if isinstance(cpus, list) and cpus else None,
-            "memory_bytes": sum(memory) * GIB
-            if isinstance(memory, list) and all(map(_is_number, memory))
-            else None,
-        },
         started_utc=_started_of(folder, summary),
         notes=tuple(config.notes),
     )
@@ -179,7 +168,6 @@ def run_of(folder: Path) -> IoRun:
 def _trained(
     folder: Path, summary: Part, processes: int, config: Config
 ) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
-    """Read the complete output of a run's ranks. Raises: Unreadable, if some of it is missing."""
     metric = summary.value.get("metric") or {}
     files = _rank_files(folder, processes)
     epochs = sorted(
@@ -196,14 +184,6 @@ def _trained(
         raise Unreadable(
             f"{folder}: {processes} ranks ran, but there are step lists of {ranks} only; copy "
             "every <rank>_output.json."
-        )
-    if epochs and len({stamps for _, _, stamps in files}) < len(files):
-        config.notes.append(
-            "all ranks are timed by rank 0's stamps, the only ones in this version of DLIO"
-        )
-    if any(output.parent != folder for _, output, _ in files):
-        config.notes.append(
-            "ranks wrote to separate folders, as in DLIO 2.0.0 when the clock ticks between them"
         )
     size_gb = metric.get("checkpoint_size_GB")
     checkpoints = _checkpoints_of(files[0][2], size_gb * GIB if _is_number(size_gb) else None)
@@ -237,11 +217,7 @@ def _document(path: Path) -> object:
 
 
 class Summary(TypedDict, total=False):
-    """The fields read from a summary, besides the number of accelerators."""
-
     metric: dict[str, Any] | None
-    hostname: str | None
-    num_hosts: Count | None
     start: str | None
 
 
@@ -252,7 +228,6 @@ def _json_of(path: Path) -> Part:
 
 
 def _inner(part: Part, name: str) -> Part:
-    """Return a nested object. Raises: Unreadable, if it is not an object."""
     part.field(name, dict[str, Any])
     return part.at(name)
 
@@ -275,7 +250,6 @@ class Config:
     notes: list[str]
 
     def whole(self, name: str, least: int = 0) -> int:
-        """Return a whole number. Raises: Unreadable."""
         value = self.params[name]
         if not _is_number(value) or value != value // 1 or value < least:
             raise Unreadable(
@@ -290,7 +264,6 @@ class Config:
 
 
 def _config_of(folder: Path) -> Config:
-    """Read the configuration and overrides of a result folder. Raises: Unreadable."""
     old = not any(folder.glob("*_per_epoch_stats.json"))  # 2.0.0 keeps one rank's
     hydra = _hydra_of(folder)
     path, asked = hydra / "config.yaml", hydra / "overrides.yaml"
@@ -358,19 +331,7 @@ def _name(folder: Path, processes: int) -> str:
     return place.parent.name if of_study else f"{place.parent.name}/{place.name}"
 
 
-def _model_above(folder: Path) -> str:
-    """Return the name of the nearest folder other than a time or a number of ranks."""
-    place = folder.resolve()
-    names = (
-        path.name
-        for path in (place, *place.parents)
-        if not STAMPED.fullmatch(path.name) and not re.match(r"\d+(_|$)", path.name)
-    )
-    return next(names, "") or "unknown"
-
-
 def _started_of(folder: Path, summary: Part) -> str | None:
-    """Return the run's start from its summary or log; DLIO's times are UTC."""
     if summary.value.get("start"):
         return _moment(summary, "start").isoformat()
     log = folder / "dlio.log"
@@ -425,15 +386,12 @@ def _stamp_s(name: str) -> float:
 
 
 class StepLists(TypedDict, total=False):
-    """Times of the steps of a rank's epoch, by block."""
-
     load: dict[str, Any] | None
     proc: dict[str, Any] | None
     compute: dict[str, Any] | None
 
 
 def _epochs_of(rank: int, path: Path, stamps_path: Path) -> Iterator[Epoch]:
-    """Read all epochs of one rank; skip blocks without steps. Raises: Unreadable."""
     output, stamps = _json_of(path), None
     for number in sorted(int(key) for key in output.value if key.isdecimal()):
         epoch = _inner(output, str(number))
@@ -466,7 +424,6 @@ def _epochs_of(rank: int, path: Path, stamps_path: Path) -> Iterator[Epoch]:
 
 
 def _checkpoints_of(stamps_path: Path, size_bytes: float | None) -> tuple[Checkpoint, ...]:
-    """Return the checkpoints of rank 0, in order. Raises: Unreadable."""
     stamps = _json_of(stamps_path) if stamps_path.is_file() else Part({}, str(stamps_path))
     numbers = sorted((key for key in stamps.value if key.isdecimal()), key=int)
     spans = [

@@ -77,8 +77,6 @@ class IoEffect:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The findings on one response by factors and their levels, or the reason in `refusal`."""
-
     response: str
     factors: Mapping[str, Sequence[str]]
     findings: tuple[IoEffect, ...] = ()
@@ -107,7 +105,6 @@ class ResponseLayout:
 
     @cached_property
     def levels(self) -> dict[str, list[str]]:
-        """Return the levels of each factor that have a value."""
         measured = [{*column} for column in zip(*(point for _, point in self.cells), strict=True)]
         return {
             name: [level for level in levels if measured and level in measured[at]]
@@ -116,7 +113,6 @@ class ResponseLayout:
 
     @cached_property
     def blocks(self) -> list[dict[Point, float]]:
-        """Return the values of each block by point; runs without blocks are excluded."""
         result: dict[int, dict[Point, float]] = defaultdict(dict)
         for (block, point), y in self.cells.items():
             if block is not None and point:
@@ -155,7 +151,6 @@ class ResponseLayout:
         return result
 
     def step(self, name: str, levels: Point, question: Question, among: int) -> EffectStep:
-        """Judge one step of an effect. Raises: NotComparable (see `values`; equal changes)."""
         one = change_of(self.values(question), log=self.log, among=among)
         return EffectStep(
             one.n, value=one.value, low=one.low, high=one.high, p=one.p, name=name, levels=levels
@@ -206,7 +201,6 @@ def layout_of(cells: Sequence[Judged], response: str) -> ResponseLayout:
 
 
 def analyse(cells: Sequence[Judged], response: str) -> Analysis:
-    """Analyse one response over all factors."""
     layout = layout_of(cells, response)
     empty, blocks = Analysis(response, layout.varied.levels), len(layout.blocks)
     if not layout.varied.levels:
@@ -228,7 +222,6 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
 
 
 def _test_steps(layout: ResponseLayout) -> tuple[dict[Point, list[EffectStep]], list[str]]:
-    """Return the steps of each effect, and a sentence for each untestable one."""
     levels, result, untestable = layout.levels, dict[Point, list[EffectStep]](), list[str]()
     varied = [name for name, own in levels.items() if len(own) > 1]
     for factors in (*((name,) for name in varied), *combinations(varied, 2)):
@@ -256,7 +249,6 @@ def _test_steps(layout: ResponseLayout) -> tuple[dict[Point, list[EffectStep]], 
 def _effects(
     layout: ResponseLayout, tested: Mapping[Point, Sequence[EffectStep]]
 ) -> Iterator[IoEffect]:
-    """Adjust all effects together."""
     smallest = [min(1.0, len(steps) * min(step.p for step in steps)) for steps in tested.values()]
     for (factors, steps), p, p_adjusted in zip(
         tested.items(), smallest, holm(smallest), strict=True

@@ -102,7 +102,6 @@ class Judged:
 
 
 def judge(run: IoRun) -> Judged:
-    """Compute all figures of a run and refuse invalid ones, each with the reason."""
     jobs = [_job_figures(job, run) for job in _job_epochs(run)]
     objections = list(doubts(run)) if jobs else []
     # Reported first.
@@ -164,7 +163,6 @@ def _figure(
 
 
 def _job_epochs(run: IoRun) -> list[list[list[Epoch]]]:
-    """Return the epochs of the whole job in order: for each, the blocks of each rank."""
     jobs: dict[int, dict[int, list[Epoch]]] = defaultdict(lambda: defaultdict(list))
     for epoch in sorted(run.epochs, key=lambda epoch: (epoch.number, epoch.rank, epoch.block)):
         jobs[epoch.number][epoch.rank].append(epoch)
@@ -244,7 +242,6 @@ def _rate(amount: float, span_s: float) -> float:
 
 
 def _checkpoint(run: IoRun) -> IoFigure:
-    """Return the bytes of all checkpoints over the time they took, in GiB/s."""
     sizes = [checkpoint.bytes for checkpoint in run.checkpoints if checkpoint.bytes is not None]
     span_s = math.fsum(checkpoint.duration_s for checkpoint in run.checkpoints)
     if len(sizes) == len(run.checkpoints) and span_s > 0:
@@ -277,7 +274,6 @@ def _identity(
 
 
 def describe_identity(judged: Iterable[Judged]) -> str | None:
-    """Describe the ratio over several runs, nominal and clocked, and the overshoot of sleeps."""
     known = [one.identity for one in judged if one.identity.measured is not None]
     if not known:
         return None
@@ -300,7 +296,6 @@ def describe_identity(judged: Iterable[Judged]) -> str | None:
 
 
 def describe_oversleep(judged: Sequence[Judged]) -> str | None:
-    """Explain why AU uses the configured computation time; None if it does not."""
     if not any(one.nominal for one in judged):
         return None
     late = [ratio for one in judged if (ratio := overslept(one.run) or 0.0) > OVERSLEPT]
@@ -317,7 +312,6 @@ def _span(values: Sequence[float], digits: int = 4) -> str:
 
 
 def record(judged: Judged) -> dict[str, Any]:
-    """Return one run with its figures for programs; a refused figure has only its reason."""
     run = judged.run
     return {
         **{one.name: getattr(run, one.name) for one in fields(run) if one.name not in OMITTED},
@@ -336,13 +330,11 @@ def record(judged: Judged) -> dict[str, Any]:
 
 
 def retained(block: Epoch, run: IoRun) -> range:
-    """Return the steps of a block that remain after the excluded ones at its start and end."""
     first = min(run.excluded_start_steps, block.steps)
     return range(first, max(first, block.steps - run.excluded_end_steps))
 
 
 def fewest_steps(run: IoRun) -> tuple[int, int]:
-    """Return the steps of a rank's shortest epoch, and the fewest retained ones."""
     counts: dict[tuple[int, int], tuple[int, int]] = {}
     for epoch in run.epochs:
         steps, rest = counts.get((epoch.number, epoch.rank), (0, 0))
@@ -351,7 +343,6 @@ def fewest_steps(run: IoRun) -> tuple[int, int]:
 
 
 def cannot_be(name: str, values: Sequence[float]) -> str | None:
-    """Return why the values of one figure are impossible: NaN, negative or too large."""
     if not values:
         return "it was not recorded"
     if not all(map(math.isfinite, values)):
@@ -375,7 +366,6 @@ def overslept(run: IoRun) -> float | None:
 
 
 def doubts(run: IoRun) -> Iterator[Doubt]:
-    """Yield doubts about a run's steps; `cannot_be` finds impossible figures."""
     for epoch in run.epochs:
         took_s = math.fsum(epoch.busy_s)
         if took_s > epoch.duration_s * (1 + ROUNDING):

@@ -66,7 +66,6 @@ class IoPart(NamedTuple):
 
 
 def parts_of(scene: Scene) -> list[IoPart]:
-    """Return a scene's studies with a rate on the untouched machine. Raises: NothingToDraw."""
     parts = []
     for study in scene.io:
         run = next((run for run in scene.runs if run.origin == study.origin), None)
@@ -84,14 +83,12 @@ def parts_of(scene: Scene) -> list[IoPart]:
 
 
 def _natural(row: Configuration) -> list[tuple[int, str]]:
-    """Sort words alphabetically and numbers by size."""
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", row.name)
     ]
 
 
 def notes_of(parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
-    """Return notes on marks and on the origins of folders."""
     notes = []
     most = max(mean.n for part in parts for row in part.rows for mean in row.responses.values())
     if intervals and most > 1:
@@ -111,7 +108,6 @@ def notes_of(parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
 
 
 def _refused(parts: Sequence[IoPart]) -> str:
-    """Count configurations with refused steady utilisation, which are not drawn."""
     every = [row.responses[STEADY] for part in parts for row in part.rows]
     reasons = [mean.missing or "" for mean in every if mean.value is None]
     kinds = joined(reason.partition(":")[0].replace("_", " ") for reason in reasons)
@@ -215,7 +211,6 @@ def io_processes(scene: Scene) -> Plot:
 
 
 def _groups(part: IoPart) -> dict[str, list[Configuration]]:
-    """Group configurations that differ only in processes, by their common name."""
     alike = common([cell.run for cell in part.study.cells]) | {"processes"}
     groups: dict[str, list[Configuration]] = defaultdict(list)
     for row in part.rows:

@@ -18,7 +18,6 @@ from .figures import Judged, judge
 from .terms import Checkpoint, Epoch, IoRun
 
 Share = Annotated[float, Meta(ge=0, le=1)]
-MACHINE = {"name": "hostname", "cpus": "cpu_count", "memory_bytes": "mem_total_bytes"}
 FEW = 2  # workloads: each is the other's only comparison
 
 
@@ -42,7 +41,6 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
     # A name omits defaults, so `io_train:format=raw` beside `io_train` means two formats. A
     # parameter that one of many names has (such as the checkpoint interval) is not a common factor.
     varied = {name for name, times in carried.items() if times > 1 or len(reporting) <= FEW}
-    machine = {name: run.machine.get(key) for name, key in MACHINE.items()}
     own_cells = [cell for cell in run.cells if cell.workload in reporting]
     refused += lost_cells(run, own_cells)
     for cell in own_cells:
@@ -68,7 +66,6 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
                 **asked,
                 **{name: value for name, value in named.items() if name not in asked},
             },
-            host=machine,
         )
         result.append(replace(cell.reading, run=own))
     return result
@@ -100,8 +97,6 @@ class IoReport(TypedDict):
 
 
 class EpochReport(TypedDict):
-    """A rank's report of an epoch."""
-
     epoch: Count
     rank: Count
     start_monotonic_s: Positive
@@ -119,7 +114,6 @@ class EpochReport(TypedDict):
 
 
 def of_report(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> IoRun:
-    """Read one cell's report; `capped`: epochs were cut short. Raises: Unreadable."""
     report = Part(cell.report, origin, f"cell {cell.id}, report")
     if len(cell.report["io"]) != 1:
         report.refuse(
@@ -168,7 +162,6 @@ def _complete(part: Part, epochs: list[Epoch], processes: int) -> None:
 
 
 def _whole_epochs(part: Part, epochs: list[Epoch], steps: int | None, *, capped: bool) -> None:
-    """Refuse epochs with a different number of steps from the report's, unless `capped`."""
     last = max(epoch.number for epoch in epochs)
     for epoch in epochs:
         if (

@@ -38,8 +38,6 @@ FEWEST_PAIRS = 2
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One combination of parameters under one tweak set: its runs, and its responses by name."""
-
     name: str
     tweakset: str
     runs: tuple[IoRun, ...]
@@ -91,7 +89,6 @@ class IoStudy:
 
 
 def study(origin: str, judged: Sequence[Judged], refused: Sequence[str] = ()) -> IoStudy:
-    """Analyse training runs; runs that only generated data are skipped."""
     cells = tuple(judged_alike([one for one in judged if one.run.epochs]))
     return IoStudy(
         origin,
@@ -109,7 +106,6 @@ def study(origin: str, judged: Sequence[Judged], refused: Sequence[str] = ()) ->
 
 
 def configurations(cells: Sequence[Judged]) -> list[Configuration]:
-    """Group runs by configuration and tweak set, including stock's copy, in order of levels."""
     result = []
     for name, members in by_name(in_order(cells)).items():
         groups: dict[str, list[Judged]] = defaultdict(list)
@@ -123,7 +119,6 @@ def configurations(cells: Sequence[Judged]) -> list[Configuration]:
 
 
 def by_name(cells: Sequence[Judged]) -> dict[str, list[Judged]]:
-    """Group cells by configuration, named by their differences."""
     alike = common([cell.run for cell in cells])
     groups: dict[str, list[Judged]] = defaultdict(list)
     for cell in cells:
@@ -132,7 +127,6 @@ def by_name(cells: Sequence[Judged]) -> dict[str, list[Judged]]:
 
 
 def in_order(cells: Sequence[Judged]) -> list[Judged]:
-    """Sort cells by level, the plain one first; those of a run are shuffled."""
     varied = factors_of([cell.run for cell in cells])
     return sorted(
         cells, key=lambda cell: [*map(place, varied.point(cell.run)), place(cell.run.tweakset)]
@@ -178,7 +172,6 @@ def gains(frame: pd.DataFrame, arm: str, baseline: object, by: Sequence[str]) ->
 
 
 def rates(cells: Sequence[Judged]) -> pd.DataFrame:
-    """Return a row per run with a block and a rate: its arm and configuration."""
     alike = common([cell.run for cell in cells])
     return pd.DataFrame(
         [
@@ -199,7 +192,6 @@ def rates(cells: Sequence[Judged]) -> pd.DataFrame:
 
 
 def contrasts(cells: Sequence[Judged]) -> Contrasts:
-    """Compare tweak sets and the copy of stock with stock: paired by block, Holm over all."""
     frame = rates(cells)
     if frame.empty or {*frame["tweakset"]} <= {STOCK} or STOCK not in {*frame["tweakset"]}:
         return Contrasts()
@@ -249,7 +241,6 @@ def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
         return [value for epoch in ranks if (value := getattr(epoch, name)) is not None]
 
     def of_data_set(name: str, reports: int) -> float | None:
-        """Return bytes per epoch of all ranks over those of the data set; None if unrecorded."""
         values = known(name)
         complete = size is not None and epochs and len(values) >= reports
         return math.fsum(values) / epochs / size if complete and size else None

@@ -53,12 +53,10 @@ class Epoch:
 
     @property
     def duration_s(self) -> float:
-        """Return the wall time, including barriers and the readers' end."""
         return self.end_s - self.start_s
 
     @property
     def busy_s(self) -> tuple[float, ...]:
-        """Return load and computation of each step."""
         return self.proc_s or tuple(
             load + compute for load, compute in zip(self.load_s, self.compute_s, strict=True)
         )
@@ -79,9 +77,8 @@ class IoRun:
     nominal mean that DLIO uses, whatever the files contain. `params` are all parameters under
     DLIO's names, `overrides` those requested by name, `dataset` the known facts about the data set
     (`format`, `files`, `samples_per_file`, `bytes`, `folder`), `reported` the source's own figures
-    under their own names, `host` the machine (`name`, `hosts`, `cpus`, `memory_bytes`).
-    `dlio_counts_all` is DLIO 2.0.0's method (all steps over all time), which later versions
-    replaced by S - 2 steps over the time of S - 1.
+    under their own names. `dlio_counts_all` is DLIO 2.0.0's method (all steps over all time), which
+    later versions replaced by S - 2 steps over the time of S - 1.
     """
 
     origin: str
@@ -104,7 +101,6 @@ class IoRun:
     overrides: Mapping[str, object] = field(default_factory=dict)
     dataset: Mapping[str, object] = field(default_factory=dict)
     reported: Mapping[str, object] = field(default_factory=dict)
-    host: Mapping[str, object] = field(default_factory=dict)
     started_utc: str | None = None
     notes: tuple[str, ...] = ()
     tweakset: str = "stock"

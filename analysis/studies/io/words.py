@@ -45,7 +45,6 @@ def _points(points: float) -> str:
 
 
 def findings(study: IoStudy) -> list[str]:
-    """Return the main findings: the fastest per cache state, and the effects of tweak sets."""
     states: dict[tuple[str, ...], list[Judged]] = defaultdict(list)
     for cell in in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}]):
         if cell.value(RATE) is not None:
@@ -120,7 +119,6 @@ def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
 
 
 def _logs(groups: Mapping[str, Sequence[Judged]]) -> pd.DataFrame:
-    """Return the mean logarithm of samples/s by block and configuration."""
     rows = [
         (name, cell.run.block, math.log(value))
         for name, cells in groups.items()
@@ -132,7 +130,6 @@ def _logs(groups: Mapping[str, Sequence[Judged]]) -> pd.DataFrame:
 
 
 def _gain(logs: pd.DataFrame) -> Estimate:
-    """Return how much more samples/s the second column has, a fraction."""
     pairs = {at: [(math.exp(one), math.exp(other))] for at, one, other in logs.itertuples()}
     row: Mapping[str, Any] = contrast_of(pairs, "log", FEWEST_PAIRS)
     if "p" not in row:

@@ -117,7 +117,6 @@ def test_ranks_in_folders_of_their_own_are_put_together(tmp_path: Path) -> None:
     (home / "1_output.json").rename(astray / "1_output.json")
     (run,) = read(tmp_path)
     assert {one.rank for one in run.epochs} == {0, 1}
-    assert any("folders" in note for note in run.notes)
 
 
 def test_the_first_wait_after_a_checkpoint_is_put_back(tmp_path: Path) -> None:
