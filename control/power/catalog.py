@@ -22,27 +22,11 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parents[2] / "data" / "power"
 
 
-@dataclass(frozen=True, slots=True)
-class OperatingPoint:
-    """Some processes with the same share (percent of the SMs) and batch (images)."""
-
-    share_percent: int
-    processes: int
-    batch: int
-
-    @property
-    def partition(self) -> Partition:
-        """Return the point as shares and batches, one of each per process."""
-        return Partition(
-            (float(self.share_percent),) * self.processes, (self.batch,) * self.processes
-        )
-
-
 @cache
-def points(part: Literal["anchor", "sweep"]) -> tuple[OperatingPoint, ...]:
-    """Return the grid at the anchor clock (263 points), or the sweep (9 points)."""
+def points(part: Literal["anchor", "sweep"]) -> tuple[Partition, ...]:
+    """Return the grid at the anchor clock (263 partitions), or the sweep (9), all homogeneous."""
     return tuple(
-        OperatingPoint(row["share_percent"], processes, batch)
+        Partition((float(row["share_percent"]),) * processes, (batch,) * processes)
         for row in _data("grid")[part]
         for processes in row["processes"]
         for batch in row["batches"]
@@ -50,7 +34,7 @@ def points(part: Literal["anchor", "sweep"]) -> tuple[OperatingPoint, ...]:
 
 
 def grid() -> list[Partition]:
-    return [point.partition for point in points("anchor")]
+    return list(points("anchor"))
 
 
 @cache

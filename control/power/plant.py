@@ -199,7 +199,7 @@ class Plant:
 
 
 def batches() -> tuple[int, ...]:
-    return tuple(sorted({*every_batch(), *(point.batch for point in catalog.points("anchor"))}))
+    return tuple(sorted({*every_batch(), *(one.batches[0] for one in catalog.grid())}))
 
 
 def _signed(size: float, bit: int) -> float:

@@ -52,7 +52,6 @@ def best(
     *,
     network: str,
     margin_w: float = 0.0,
-    max_processes: int | None = None,
     only: Sequence[Partition] | None = None,
     slo_ms: float | None = None,
     guard: float | None = None,
@@ -63,20 +62,10 @@ def best(
     where it was never judged on held-out rows), plus `margin_w`. `models` are by memory clock, MHz.
     Partitions are `only` those given, or those that the models were fitted on, or the profiling
     grid. With `slo_ms`, every tenant must finish a batch within it.
-    Raises: Infeasible, with the smallest cap that a setting keeps; Refused, where there is no
-        model, clock or partition.
+    Raises: Infeasible, with the smallest cap that a setting keeps; Refused, if no clock is covered.
     """
-    partitions = _usable(profiled(models) if only is None else only, network, max_processes)
+    partitions = _usable(profiled(models) if only is None else only, network)
     searched = [models[mem_mhz] for mem_mhz in platform.searched_mem_mhz if mem_mhz in models]
-    if not searched:
-        has, have = (
-            ", ".join(f"{value:g}" for value in some) or "none"
-            for some in (platform.searched_mem_mhz, models)
-        )
-        raise Refused(
-            f"No model of {network} at a memory clock that is searched on {platform.name} ({has} "
-            f"MHz); available: {have}."
-        )
     slowest = np.array([waited_for(partition) for partition in partitions])[:, None]
     found: list[tuple[float, float, int, Clocks, float]] = []
     smallest = inf
@@ -112,20 +101,13 @@ def profiled(models: Mapping[float, Model]) -> list[Partition]:
     )
 
 
-def _usable(
-    partitions: Sequence[Partition], network: str, max_processes: int | None
-) -> list[Partition]:
+def _usable(partitions: Sequence[Partition], network: str) -> list[Partition]:
+    """Return the partitions that fit into memory, sorted, without duplicates."""
     usable = {
         tuple(sorted(zip(one.shares, one.batches, strict=True), reverse=True))
         for one in partitions
         if all(fits(network, batch) for batch in one.batches)
-        and (max_processes is None or len(one.shares) <= max_processes)
     }
-    if not usable:
-        raise Refused(
-            f"No profiled partition of {network} has at most {max_processes} processes with "
-            "batches that fit into memory."
-        )
     return [
         Partition(tuple(share for share, _ in tiles), tuple(batch for _, batch in tiles))
         for tiles in sorted(usable)

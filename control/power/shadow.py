@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
 from .greedy import fits
-from .tables import Tables, at_most, model_clock, nearest, partition_of, speed_in, speeds_of
+from .tables import SpeedKnob, Tables, at_most, model_clock, partition_of
 from .terms import Partition, tenants_of
 
 if TYPE_CHECKING:
@@ -208,11 +208,9 @@ class Shadow:
         )
 
     def _clocks(self, seen: Seen) -> tuple[float, int]:
-        name, speeds = speeds_of(self.question.knobs)
-        speed = speed_in(seen.settings, name)
-        return model_clock(self.tables, seen.settings.mem_mhz), len(
-            speeds
-        ) - 1 if speed is None else nearest(speeds, speed)
+        pace = SpeedKnob.of(self.question.knobs)
+        mem_mhz = model_clock(self.tables, seen.settings.mem_mhz)
+        return mem_mhz, pace.state(seen.settings, pace.top)
 
     def _features(self, mem_mhz: float, state: int, partition: Partition) -> list[float]:
         batches = np.array(partition.batches, dtype=float)

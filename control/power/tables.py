@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,23 +21,34 @@ if TYPE_CHECKING:
     from .terms import Anchor, Clocks, Floats, Knobs, Model, Question, Speed, Tenant
 
 
-def speeds_of(knobs: Knobs) -> tuple[Speed, tuple[float, ...]]:
-    """Return what sets the speed, clock or throttle, and its states. Raises: Unsupported."""
-    if knobs.sm_mhz:
-        return "sm_mhz", knobs.sm_mhz
-    if knobs.throttle:
-        return "throttle", knobs.throttle
-    raise Unsupported("neither a clock nor a throttle can be set here.")
+@dataclass(frozen=True, slots=True)
+class SpeedKnob:
+    """What sets the speed, clock or throttle, and its states, ascending."""
 
+    name: Speed
+    states: tuple[float, ...]
 
-def at_speed(settings: Settings, name: Speed, value: float) -> Settings:
-    return (
-        replace(settings, sm_mhz=value) if name == "sm_mhz" else replace(settings, throttle=value)
-    )
+    @classmethod
+    def of(cls, knobs: Knobs) -> SpeedKnob:
+        """Return the knob that there is. Raises: Unsupported."""
+        if knobs.sm_mhz:
+            return cls("sm_mhz", knobs.sm_mhz)
+        if knobs.throttle:
+            return cls("throttle", knobs.throttle)
+        raise Unsupported("neither a clock nor a throttle can be set here.")
 
+    @property
+    def top(self) -> int:
+        return len(self.states) - 1
 
-def speed_in(settings: Settings, name: Speed) -> float | None:
-    return settings.sm_mhz if name == "sm_mhz" else settings.throttle
+    def state(self, settings: Settings, otherwise: int) -> int:
+        """Return the nearest state's index; `otherwise` where nothing is set."""
+        value = getattr(settings, self.name)
+        return otherwise if value is None else nearest(self.states, value)
+
+    def at(self, settings: Settings, value: float) -> Settings:
+        named: dict[str, Any] = {self.name: value}
+        return replace(settings, **named)
 
 
 def nearest(ladder: Sequence[float], value: float) -> int:
@@ -145,9 +156,8 @@ def searched(
 
 
 def settings_of(at: Clocks, knobs: Knobs) -> Settings:
-    name, _ = speeds_of(knobs)
     mem_mhz = at.mem_mhz if knobs.mem_mhz and at.mem_mhz in knobs.mem_mhz else None
-    return at_speed(Settings(tenants_of(at.partition), mem_mhz=mem_mhz), name, at.sm_mhz)
+    return SpeedKnob.of(knobs).at(Settings(tenants_of(at.partition), mem_mhz=mem_mhz), at.sm_mhz)
 
 
 def predicted(answer: PartitionAnswer) -> Predicted:
@@ -165,7 +175,7 @@ def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -
     models = {mhz: model for mhz, model in every.items() if mhz in (knobs.mem_mhz or ())} or {
         max(every): every[max(every)]
     }
-    _, speeds = speeds_of(knobs)
+    speeds = SpeedKnob.of(knobs).states
     known = platforms().get(gpu)
     if known is None or knobs.sm_mhz is None:
         high = max(model.sm_range_mhz[1] for model in models.values())

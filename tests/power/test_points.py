@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from control.power import catalog
+from control.power.terms import Partition
 from fixtures import studies, workloads
 from fixtures.studies.power import points
 from fixtures.studies.power.workloads import power_profile
@@ -41,8 +42,9 @@ def test_the_grid_of_partitions_has_263_points() -> None:
 def test_it_is_the_originals_grid_in_its_order() -> None:
     rows = csv.DictReader((REFERENCE / "pctodl" / "profiling_grid.csv").read_text().splitlines())
     theirs = [
-        catalog.OperatingPoint(
-            int(row["mps_percent"]), int(row["num_tasks"]), int(row["batch_size"])
+        Partition(
+            (float(row["mps_percent"]),) * int(row["num_tasks"]),
+            (int(row["batch_size"]),) * int(row["num_tasks"]),
         )
         for row in rows
     ]

@@ -11,16 +11,8 @@ from math import ceil
 from typing import Any
 
 from control.power.catalog import configured
-from control.power.tables import (
-    at_most,
-    at_speed,
-    batches_of,
-    clamped,
-    nearest,
-    speed_in,
-    speeds_of,
-)
-from control.power.terms import Decision, Knobs, Question, Seen, Settings, Speed, Tenant
+from control.power.tables import SpeedKnob, at_most, batches_of, clamped
+from control.power.terms import Decision, Knobs, Question, Seen, Settings, Tenant
 
 
 @dataclass(slots=True)
@@ -32,12 +24,11 @@ class Rungs:
     ladder: tuple[int, ...]
     batch: int
     speed: int = field(init=False)
-    name: Speed = field(init=False)
-    speeds: tuple[float, ...] = field(init=False)
+    pace: SpeedKnob = field(init=False)
 
     def __post_init__(self) -> None:
-        self.name, self.speeds = speeds_of(self.knobs)
-        self.speed = len(self.speeds) // 2
+        self.pace = SpeedKnob.of(self.knobs)
+        self.speed = len(self.pace.states) // 2
 
     def follow(self, seen: Seen) -> None:
         """Take the rungs that ran; if a batch did not fit, end the ladder at half of it."""
@@ -50,19 +41,18 @@ class Rungs:
                 tuple(number for number in self.ladder if number <= too_large // 2)
                 or self.ladder[:1]
             )
-        actual = speed_in(seen.settings, self.name)
-        self.speed = self.speed if actual is None else nearest(self.speeds, actual)
+        self.speed = self.pace.state(seen.settings, self.speed)
         self.batch = at_most(self.ladder, batch)
 
     def faster(self, states: int) -> None:
-        self.speed = clamped(self.speed + states, self.speeds)
+        self.speed = clamped(self.speed + states, self.pace.states)
 
     def larger(self, rungs: int) -> None:
         self.batch = clamped(self.batch + rungs, self.ladder)
 
     @property
     def is_fastest(self) -> bool:
-        return self.speed == len(self.speeds) - 1
+        return self.speed == self.pace.top
 
     @property
     def top_batch(self) -> int:
@@ -70,7 +60,7 @@ class Rungs:
 
     def decision(self, reason: str) -> Decision:
         tenants = tuple(Tenant(share, self.ladder[self.batch]) for share in self.shares)
-        return Decision(at_speed(Settings(tenants), self.name, self.speeds[self.speed]), reason)
+        return Decision(self.pace.at(Settings(tenants), self.pace.states[self.speed]), reason)
 
 
 def shares_here(split: Sequence[float], knobs: Knobs) -> tuple[float, ...]:

@@ -12,15 +12,13 @@ import numpy as np
 from control.power.models.laws import power_slope_w_per_mhz
 from control.power.models.reference import Reference
 from control.power.tables import (
-    at_speed,
+    SpeedKnob,
     model_clock,
     nearest,
     partition_of,
     predicted,
     searched,
     settings_of,
-    speed_in,
-    speeds_of,
     tables_of,
 )
 from control.power.terms import (
@@ -133,7 +131,7 @@ def pctodl(question: Question) -> Pctodl:
 class Pctodl:
     def __init__(self, question: Question, shadow: Shadow | None = None) -> None:
         self.question, self.shadow, self.tables = question, shadow, tables_of(question)
-        self.name, self.speeds = speeds_of(question.knobs)
+        self.pace = SpeedKnob.of(question.knobs)
         self.cap = question.cap
         self.answer = searched(question, self.cap, compatible=True)
         self.thermo: Thermo | None = None
@@ -158,17 +156,17 @@ class Pctodl:
                 "out of memory",
             )
         assert seen.power_max is not None  # noqa: S101  # the caller's promise
-        before = self._state(now)
+        before = self.pace.state(now, self.pace.top)
         thermo = self._thermo(now)
         reason = "feed-forward" if thermo.cap is None else "feedback"
         decided = nearest(
-            self.speeds, thermo.next_mhz(self.speeds[before], seen.power_max, seen.cap)
+            self.pace.states, thermo.next_mhz(self.pace.states[before], seen.power_max, seen.cap)
         )
         state = guarded(decided, before, seen.power_max, seen.cap)
         tenants = self.shadow.moved(seen) if self.shadow else None
         if tenants is not None:
             now, reason, self.thermo = replace(now, tenants=tenants), "shadow optimiser", None
-        return Decision(at_speed(now, self.name, self.speeds[state]), reason)
+        return Decision(self.pace.at(now, self.pace.states[state]), reason)
 
     def _anew(self, now: Settings) -> Decision:
         self.thermo = None
@@ -177,10 +175,6 @@ class Pctodl:
         except (Infeasible, Unsupported):
             return Decision(now, "no partition within the new cap: held")
         return self.first()
-
-    def _state(self, now: Settings) -> int:
-        speed = speed_in(now, self.name)
-        return len(self.speeds) - 1 if speed is None else nearest(self.speeds, speed)
 
     def _thermo(self, now: Settings) -> Thermo:
         if self.thermo is None:

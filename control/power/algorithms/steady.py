@@ -15,14 +15,11 @@ import numpy as np
 from control.power.search import waited_for
 from control.power.tables import (
     Curve,
-    at_speed,
+    SpeedKnob,
     model_clock,
-    nearest,
     partition_of,
     searched,
     settings_of,
-    speed_in,
-    speeds_of,
     tables_of,
 )
 from control.power.terms import (
@@ -121,7 +118,7 @@ class Steady:
 
     def __init__(self, question: Question, start: Settings, guard: Guard) -> None:
         self.question, self.tables, self.slo_ms = question, tables_of(question), question.slo_ms
-        self.name, self.speeds = speeds_of(question.knobs)
+        self.pace = SpeedKnob.of(question.knobs)
         self.cap, self.guard, self.settings = question.cap, guard, start
         self.judged = False  # the partition, by a band that was learnt, under this cap
         self.refused: set[int] = set()
@@ -244,15 +241,14 @@ class Steady:
         )
 
     def _state(self, seen: Seen) -> int:
-        speed = speed_in(seen.settings, self.name)
-        now = self.asked if speed is None else nearest(self.speeds, speed)
-        if now != self.asked and any(text.startswith(self.name) for text in seen.refused):
+        now = self.pace.state(seen.settings, self.asked)
+        if now != self.asked and any(text.startswith(self.pace.name) for text in seen.refused):
             self.refused.add(self.asked)
         return now
 
     def _decision(self, reason: str, state: int) -> Decision:
         self.asked = state
-        self.settings = at_speed(self.settings, self.name, self.speeds[state])
+        self.settings = self.pace.at(self.settings, self.pace.states[state])
         curve = self._curve(self.settings)
         power = float(curve.power_w[state])
         predicted = Predicted(float(curve.throughput_images_per_s[state]), self.guard.band * power)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from control.power.models.laws import (
     padded,
     sm_prior_percent,
 )
+
+if TYPE_CHECKING:
+    from control.power.terms import Partition
 
 ANCHOR_MHZ = 1950.0
 CLOCKS_MHZ = (
@@ -90,13 +94,14 @@ def _static(truth: Truth, clock: float) -> np.ndarray:
 
 
 def _row(
-    truth: Truth, point: catalog.OperatingPoint, target: float | None, network: str, mem_mhz: float
+    truth: Truth, partition: Partition, target: float | None, network: str, mem_mhz: float
 ) -> PartitionRow:
-    partition = point.partition
     among = padded([partition])
     sm = float(sm_prior_percent(truth.sm_single, truth.sm_system, among)[0])
     mem = float(mem_prior_percent(truth.mem_single, truth.mem_system, among)[0])
-    reference = np.array(float(laws.kappa(truth.throughput, np.array(float(point.batch)))) * mem)
+    reference = np.array(
+        float(laws.kappa(truth.throughput, np.array(float(partition.batches[0])))) * mem
+    )
     clock = np.array(target or ANCHOR_MHZ)
     throughput = float(laws.throughput_images_per_s(truth.throughput, reference, clock))
     power = float(laws.power_w(truth.power, np.array(40.0 + 1.6 * mem), clock))

@@ -20,7 +20,7 @@ from analysis.studies.power.material import Material, gather, networks
 from analysis.studies.power.traces import PartitionRow, read
 from analysis.terms import Refused
 from control.power.models.own import SURFACES, Curves, Own
-from control.power.terms import Anchor, Partition
+from control.power.terms import Partition
 from tests.analysis.studies.power import made_cpu
 from tests.analysis.studies.power.command import model_at
 from tests.conftest import REFERENCE
@@ -134,12 +134,6 @@ def test_held_out_errors_and_the_guard_band(judged: Own) -> None:
     assert sum(its["rows"] * its["guarded"] for its in known) >= 53 - 1e-9
 
 
-def test_another_models_anchor_has_no_curves_of_this_one(model: Own) -> None:
-    plain = Anchor(*(np.array([50.0]) for _ in range(4)))
-    with pytest.raises(Refused, match="its own anchors"):
-        model.power_w(plain, np.array([1950.0]))
-
-
 def test_a_written_model_is_read_back_the_same(model: Own, tmp_path: Path) -> None:
     parameters.write(model, tmp_path / parameters.file_name(model))
     again = model_at(tmp_path)
@@ -214,17 +208,6 @@ def test_cpu_traces_have_a_throttle_as_clock_and_cpu_s_as_watts() -> None:
     anchor, duties = model.anchor([Partition((50.0, 50.0), (8, 8))]), np.array([0.25, 1.0])
     assert model.throughput_images_per_s(anchor, duties) == pytest.approx([20.0, 80.0], rel=0.05)
     assert model.power_w(anchor, duties) == pytest.approx([0.5, 2.0], rel=0.05)
-
-
-def test_rows_without_requested_clock_are_anchors_at_any_clock() -> None:
-    rows = [
-        replace(row, sm_mhz=1950.0 - 40.0 * len(row.shares))
-        for row in gpu_rows()
-        if row.target_mhz is None
-    ]
-    material = gathered(rows)
-    assert (len(material.anchors), len(material.others), material.anchor) == (27, 0, 1870.0)
-    assert {*material.anchors["clock"]} == {1870.0}
 
 
 def test_unusable_rows_are_counted_and_too_few_others_refused() -> None:

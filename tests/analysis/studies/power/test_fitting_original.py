@@ -58,35 +58,13 @@ def test_curves_of_several_processes_return_without_parameters(found: Reference)
     filled; κ then makes up for it.
     """
     among = padded(catalog.grid())
-    full = padded(
-        [
-            point.partition
-            for point in catalog.points("anchor")
-            if point.processes == 100 // point.share_percent
-        ]
-    )
+    full = padded([one for one in catalog.grid() if len(one.shares) == 100 // one.shares[0]])
     memory = [mem_prior_percent(its.mem_single, its.mem_system, among) for its in (found, TRUTH)]
     sms = [sm_prior_percent(its.sm_single, its.sm_system, full) for its in (found, TRUTH)]
     assert [
         np.sqrt(np.mean((said - true) ** 2)) <= most
         for (said, true), most in ((memory, 0.1), (sms, 2.0))
     ] == [True, True]
-
-
-def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> None:
-    partitions = catalog.grid()
-    among = padded(partitions)
-    mem = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)
-    said = found.anchor(partitions)
-    assert np.median(np.abs(said.mem_util_percent - mem)) < 0.5
-    true = (
-        laws.kappa(
-            TRUTH.throughput,
-            np.array([point.batch for point in catalog.points("anchor")], dtype=float),
-        )
-        * mem
-    )
-    assert np.median(np.abs(said.throughput_images_per_s / true - 1)) < 0.02
 
 
 @pytest.mark.parametrize(

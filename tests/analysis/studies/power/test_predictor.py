@@ -100,25 +100,6 @@ def test_a_prediction_is_equal_bit_by_bit_whatever_else_is_asked(
     assert together == alone
 
 
-@given(partitions)
-def test_priors_are_what_the_formulas_say_in_plain_arithmetic(one: Partition) -> None:
-    made = reference()
-    law, system = made.sm_single, made.sm_system
-    alone = [
-        100 * math.tanh((law.lam * math.log(b) + law.beta) / max(r, 1) ** law.gamma)
-        for r, b in zip(one.shares, one.batches, strict=True)
-    ]  # fmt: skip
-    average = sum(alone) / len(alone)
-    widest = 100 * math.tanh((law.lam * math.log(one.batches[0]) + law.beta) / 40**law.gamma)
-    position = min(max((average - widest) / (100 - widest), 0), 1)
-    line = system.slope * average + system.offset
-    limit = line + (100 - line) * math.tanh(system.kappa * position) / math.tanh(system.kappa)
-    idle = math.prod(1 - min(max(value / limit, 0), 1) for value in alone)
-    expected = limit * (1 - idle) if len(alone) > 1 else alone[0]
-    sm = laws.sm_prior_percent(made.sm_single, made.sm_system, laws.padded([one]))
-    assert sm[0] == pytest.approx(expected, rel=1e-9)
-
-
 def test_throughput_has_two_laws_and_a_jump_between_them() -> None:
     """Below a fifth of the reference: ref·x^(gamma/2) from 0, else from the start; x is ¼."""
     curve = reference().throughput

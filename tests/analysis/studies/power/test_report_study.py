@@ -178,15 +178,6 @@ def test_cells_with_mixed_foreign_or_no_rows_are_left_out(snapshot: SnapshotAsse
     assert [*messages, *refused] == snapshot
 
 
-def test_without_sensor_or_readings_the_cap_is_not_mentioned() -> None:
-    side = only(replace(SMALL, backends=("cpu",), power_source="none"))
-    unread, _ = judged(alter(capped_run(SMALL), power_source="none"))
-    for one in (side, unread):
-        assert {each.holds for each in one.groups[0].arms} == {"no sensor"}
-        assert not any("olds the cap" in line for line in words(one))
-    assert not any({ABOVE_102, "power_mean"} & one.means.keys() for one in side.groups[0].arms)
-
-
 def test_cells_under_a_tweak_set_are_no_arms_here() -> None:
     run = from_json(capped_run(SMALL), "made.json")
     cells = tuple(
@@ -296,17 +287,6 @@ def test_a_row_that_cannot_be_is_refused_with_its_place(snapshot: SnapshotAssert
         assert sum(one.n for one in side.groups[0].arms) == 20  # its copy stands for the block
         messages += refused
     assert messages == snapshot
-
-
-def test_a_lost_reading_makes_nobody_hold_the_cap() -> None:
-    saved = lose(
-        violate(capped_run(SMALL), "=steady", blocks={1, 2, 3}), "=steady", blocks={1, 2, 3}
-    )
-    side, _ = judged(saved)
-    found = arm(side.groups[0], "steady")
-    assert found.holds == "not shown"
-    assert found.unread[ABOVE_102] == 3
-    assert not any(line.startswith("Holds the cap") and "steady (" in line for line in words(side))
 
 
 def test_an_idle_block_is_in_no_mean_of_a_rate_and_is_counted() -> None:
