@@ -32,7 +32,6 @@ ROWS, TASK, INFEASIBLE = "iteration", "task", "infeasible"
 ALGORITHM, SHADOW, BACKEND = "algorithm", "shadow", "backend"
 DECIDER = ("margin", "parameters")  # beside the algorithm
 CHOSEN = frozenset({"", "auto"})  # the run chooses the back-end
-ON = frozenset({"on", "true", "yes", "1"})
 WATT, ACTIVITY = "W", "cpu_s_per_s"
 SIMULATED, NO_SENSOR = "simulated", "none"
 
@@ -132,13 +131,11 @@ def is_capped(run: Run) -> bool:
 def capped(run: Run, refused: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the cells of algorithms on the untouched machine; add unusable ones to `refused`.
 
-    Cells under a tweak set are for `compare`. A cell whose report is unreadable or has no steady
-    iteration has no figures, but a reason.
+    A cell whose report is unreadable or has no steady iteration has no figures, but a reason.
 
     Returns: a row per cell, with `arm`, `task`, `backend`, `unit`, `power_source`, `again` (the
         copy of an arm), `facts` of the task, `infeasible` (why from some iteration on no setting
-        would keep the cap) and figures; and their iterations, with `id`, `arm`, `task`, `block` and
-        `again` of the cell.
+        would keep the cap) and figures; and their iterations, with `OF_CELL`.
     """
     import pandas as pd
 
@@ -157,40 +154,29 @@ def capped(run: Run, refused: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
             return place | {"outcome": "failed", "reason": UNREAD}
         rows = cell.reading.rows
         every.extend({**row, **{name: place[name] for name in OF_CELL}} for row in rows)
-        told = {name: rows[0][name] for name in ("backend", "unit", "power_source")}
-        place = {
-            **place,
-            **told,
-            "read": told["backend"],
-            "facts": cell.reading.facts,
-            "infeasible": cell.reading.infeasible,
-        }
-        if not any(row["steady"] for row in rows):
-            reason = (
-                f"{len(rows)} iterations: none is steady, which needs more than {FIRST} under one "
-                "cap"
-            )
-            return place | {"outcome": "skipped", "reason": reason}
-        return place
+        place |= {"read": rows[0]["backend"], "backend": rows[0]["backend"]}
+        place |= {name: rows[0][name] for name in ("unit", "power_source")}
+        place |= {"facts": cell.reading.facts, "infeasible": cell.reading.infeasible}
+        if any(row["steady"] for row in rows):
+            return place
+        few = f"{len(rows)} iterations: none is steady, which needs more than {FIRST} under one cap"
+        return place | {"outcome": "skipped", "reason": few}
 
     frame = cells.cells([run], own)
     own_columns = ["read", "unit", "power_source", "facts", "infeasible", *SCALES]
     frame = frame.reindex(columns=[*dict.fromkeys([*frame.columns, *own_columns])])
-    # If a cell left the choice of the back-end to the run, it counts under the one that ran its
-    # task.
+    # A cell that left the back-end to the run counts under the one that ran its task.
     ran = frame.dropna(subset="read").groupby("task")["read"].last()
-    frame["backend"] = frame["backend"].where(
-        ~frame["backend"].isin(CHOSEN), frame["task"].map(ran)
-    )
+    chosen = frame["backend"].isin(CHOSEN)
+    frame["backend"] = frame["backend"].where(~chosen, frame["task"].map(ran))
     return frame, pd.DataFrame(every, columns=None if every else OF_CELL)
 
 
 def named(run: Run) -> dict[str, dict[str, str]]:
-    """Return the parts of cell names, for workloads with an algorithm.
+    """Return `arm`, `task` and requested `backend` of each workload with an algorithm.
 
-    Returns: `arm`: the algorithm, whether the shadow optimiser ran beside it, and other varied
-        parameters of the decider; `task`: what it is measured on, such as `task=6`, and other
-        varied parameters; `backend`: the requested one.
+    The arm is the algorithm, its shadow optimiser, and varied parameters of the decider; the task
+    has all other varied parameters.
     """
     params = {
         name: {key: str(value) for key, value in workload.params.items() if value is not None}
@@ -202,12 +188,11 @@ def named(run: Run) -> dict[str, dict[str, str]]:
     of_task = [TASK, *sorted(varied - {TASK, ALGORITHM, SHADOW, BACKEND, *DECIDER})]
     result = {}
     for name, own in params.items():
-        shadow = " + shadow" if own.get(SHADOW, "").lower() in ON else ""
+        shadow = " + shadow" if own.get(SHADOW) == "on" else ""
         rest = "".join(f", {key} {own[key]}" for key in DECIDER if key in varied and key in own)
-        task = " ".join(f"{key}={own[key]}" for key in of_task if key in own) or "all"
         result[name] = {
             "arm": f"{own[ALGORITHM]}{shadow}{rest}",
-            "task": task,
+            "task": " ".join(f"{key}={own[key]}" for key in of_task if key in own) or "all",
             "backend": own.get(BACKEND, ""),
         }
     return result
@@ -285,39 +270,30 @@ def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any
 
     Raises: Unreadable, also for rows of a different `backend` from the requested one.
     """
-    place = f"cell {cell.id}, report.{ROWS}"
+    place = f"{origin}: cell {cell.id}, report.{ROWS}"
     parts = [
-        Part(record, origin, f"{place}[{at}]")
+        Part(record, origin, f"cell {cell.id}, report.{ROWS}[{at}]")
         for at, record in enumerate(cell.report.get(ROWS, ()))
     ]
-    if not parts:
-        raise Unreadable(
-            f"{origin}: {place}: has no row; the cell measured nothing, so measure it again."
-        )
     rows = [part.read(IterationRow) for part in parts]
-    told: dict[str, Any] = {}
-    for key, name in (
-        ("backend", "backend"),
-        ("unit", "cap_unit"),
-        ("power_source", "power_source"),
-    ):
-        texts = list(dict.fromkeys(getattr(row, name) for row in rows))
-        if len(texts) > 1:
-            differ = f"and others differ in {name} ({', '.join(texts)})"
-            parts[0].refuse(f"{differ}: figures of different kinds are never mixed")
-        told[key] = texts[0]
+    kinds = {(row.backend, row.cap_unit, row.power_source) for row in rows}
+    if len(kinds) != 1:
+        raise Unreadable(
+            f"{place}: must have rows of one back-end, unit and power source, but has {len(kinds)} "
+            "such kinds, which are never mixed; measure it again."
+        )
+    told: dict[str, Any] = dict(zip(("backend", "unit", "power_source"), *kinds, strict=True))
     if backend not in {*CHOSEN, told["backend"]}:
         raise Unreadable(
-            f"{origin}: {place}: reports back-end {told['backend']!r} but {backend!r} was "
-            "requested; it is omitted."
+            f"{place}: reports back-end {told['backend']!r} but {backend!r} was requested; it is "
+            "omitted."
         )
     if told["power_source"] == NO_SENSOR and told["unit"] == WATT:
         told |= dict.fromkeys(SENSED, math.nan)
     result = [_iteration(row, part) | told for row, part in zip(rows, parts, strict=True)]
     if any(later["number"] <= earlier["number"] for earlier, later in pairwise(result)):
         raise Unreadable(
-            f"{origin}: {place}: numbers do not increase from row to row; the file was edited: "
-            "measure again."
+            f"{place}: numbers do not increase from row to row; the file was edited: measure again."
         )
     for _, phase in groupby(result, key=itemgetter("cap")):
         under_cap = list(phase)
