@@ -198,17 +198,6 @@ def test_all_is_kept_before_the_job_fails(site: Site) -> None:
     }
 
 
-def test_a_report_that_fails_changes_no_verdict(site: Site) -> None:
-    site.has()
-    (site.workspace / "baselines").mkdir()
-    for seed in range(11):  # more than a report holds
-        site.has(Made(arms=(STOCK, AGAIN), blocks=4, seed=seed), f"baselines/{seed}.json")
-    job = site.gate(baseline="baselines/", report="true")
-    assert "::warning title=Gate::" in job.log
-    assert job.outputs["report"] == ""
-    assert job.exit_code == int(job.outputs["exit-code"])
-
-
 def test_the_first_comment_is_posted(site: Site) -> None:
     site.on_pull_request(
         json.dumps([comment(1, "Nice work!", "User"), comment(2, f"I quote {MARKER}")])

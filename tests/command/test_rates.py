@@ -95,17 +95,6 @@ def test_a_factor_of_two_in_the_rate_is_one_in_the_verdict(saved: tuple[str, Pat
     assert "104 MB/s" in shown
 
 
-def test_the_page_shows_rates_in_table_cell_list_and_pictures(
-    saved: tuple[str, Path],
-) -> None:
-    page = page_of([load(saved[1])], "deeptweak report")
-    assert "<td class=number>104 MB/s<" in page.html  # the baseline
-    assert "Faster: fast" in page.html
-    assert page.html.count("<td class=number>208 MB/s<") >= 3  # cells of the list
-    assert "rate, MB/s" in page.html  # an axis
-    assert " ns" not in page.html
-
-
 def test_the_page_has_the_line_that_measures_it_again(
     saved: tuple[str, Path], tmp_path: Path
 ) -> None:

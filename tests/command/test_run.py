@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -224,23 +223,6 @@ def test_resuming_a_run_with_a_budget_needs_no_second_trial(
     assert [one["outcome"] for one in place.saved()["deeptweak"]["cells"]] == ["measured"] * len(
         place.saved()["deeptweak"]["cells"]
     )
-
-
-@pytest.mark.parametrize("turns", [(), ("--design=turns",)], ids=["cells", "turns"])
-def test_a_cell_that_takes_long_says_where_it_is(place: Place, turns: tuple[str, ...]) -> None:
-    """In a session without pytest's own lines, where a line is due after a millisecond."""
-    often = (
-        "import sys, pytest, fixtures.ticker as ticker; ticker.EVERY_S = 1e-3; "
-        "sys.exit(pytest.main(sys.argv[1:]))"
-    )
-    words = place.command("--tweaks=memory-overcommit", "--blocks=1", "--steps=4", "-qq", *turns)
-    done = place.call(words[0], "-c", often, *words[3:])
-    where = " and the others in turns(, round [12] of 2)?: [a-z-]+, " if turns else ": "
-    assert [
-        line
-        for line in done.out.splitlines()
-        if re.fullmatch(rf"\[\d/3\] .* left: idle x [a-z-]+, block 1{where}step \d of \d", line)
-    ]
 
 
 @pytest.mark.parametrize(

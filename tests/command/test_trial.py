@@ -300,7 +300,7 @@ def test_lines_as_people_print_them_are_steps(line: str, name: str) -> None:
 def test_a_trial_ends_when_its_steps_are_clear(line: str, now_s: float, *, ends: bool) -> None:
     """A cell needs 23 steps, of 0.1 s here."""
     observed = printed(*every(0.1, line, int(now_s * 10) + 1))
-    assert trial._enough(HERE, observed, ASKED, now_s) is ends
+    assert trial.enough(HERE, observed, ASKED, now_s) is ends
 
 
 # -- our clock judges
@@ -438,7 +438,7 @@ def test_a_run_has_as_many_steps_as_its_trial_could_carry() -> None:
     assert (spec.kind, spec.steps, spec.warmup) == (command.LINES, 9, 3)
     with pytest.raises(Refused, match="of 43 steps"):
         tried(script, kind=command.LINES, pattern=r"step (\d+)", steps=40)
-    with pytest.raises(Refused, match=r"15 steps .* fewer \(--steps\)"):
+    with pytest.raises(Refused, match=r"15 of 43 steps .* fewer \(--steps\)"):
         tried(script, steps=40)
 
 

@@ -137,15 +137,6 @@ def test_a_machine_that_differs_from_itself_gives_no_verdict(tmp_path: Path) -> 
     assert "Keep" not in verdict_of(read(path))
 
 
-def test_an_arm_that_was_not_measured_is_not_confirmed(tmp_path: Path) -> None:
-    path = tuned(
-        tmp_path,
-        arm("chosen", broken=dict.fromkeys(range(1, 13), ("failed", "it died"))),
-        arm(WHOLE),
-    )
-    assert "not confirmed" in verdict_of(read(path))
-
-
 def test_the_confirmation_with_more_blocks_is_judged(tmp_path: Path) -> None:
     arms = (arm("chosen", 0.08), arm(WHOLE, 0.1))
     path = tuned(tmp_path, *arms)

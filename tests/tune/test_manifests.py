@@ -65,14 +65,6 @@ def candidates(*names: str) -> Candidates:
     return Candidates(profile, {part.name: (part.name,) for part in parts(profile)}, {}, ())
 
 
-def test_a_package_that_goes_hands_on_what_it_depends_on() -> None:
-    found = candidates("linked")
-    after = packages(found.manifest(["vm.page-cluster", "script:first/base"], "chosen"))
-    assert list(after) == [("first", "base"), ("first", "last")]
-    assert after["first", "last"]["dependsOn"] == {"base": "1.0.1"}
-    assert after["first", "last"]["interrupt"] == {"type": "service", "services": ["containerd"]}
-
-
 def asked(tweakset: TweakSet) -> tuple[object, ...]:
     """Return the settings and scripts of a set in their order, packages without their Skyhook."""
     settings_ = [(tweak.kind, tweak.key, tweak.value) for tweak in tweakset.tweaks]

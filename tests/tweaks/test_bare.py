@@ -13,7 +13,6 @@ from fixtures.catalogue import details
 from fixtures.kernel.tunables import Tunables
 from fixtures.terms import BadInput
 from fixtures.tweaks import bare, manifest, resolve, shell
-from fixtures.tweaks.derive import derived, parts
 from fixtures.tweaks.skyhook import obstacles
 
 FILES = {
@@ -280,18 +279,6 @@ def test_scripts_for_sysfs_set_check_and_put_back(tmp_path: Path) -> None:
     ]
 
 
-def test_designs_take_bare_settings_apart(machine: Tunables) -> None:
-    word = "late:vm.swappiness=10+/sys/kernel/mm/transparent_hugepage/enabled=always"
-    profile = bare.read(word, machine)
-    swappiness, pages = [part.name for part in parts(profile)]
-    assert (swappiness, pages) == ("vm.swappiness", "script:sys-mm-transparent-hugepage-enabled")
-    one = derived(profile, {swappiness: "60", pages: None}, "late.only")
-    assert ([(tweak.key, tweak.value) for tweak in one.tweaks], one.scripts) == (
-        [("vm.swappiness", "60")],
-        (),
-    )
-
-
 @pytest.mark.parametrize(
     ("word", "name", "settings"),
     [
@@ -368,20 +355,6 @@ def test_a_file_of_which_nothing_can_be_carried_is_refused(
     ) as caught:
         resolve(str(path))
     assert reason in str(caught.value)
-
-
-def test_what_is_left_out_is_a_warning_of_the_set(tmp_path: Path, machine: Tunables) -> None:
-    path = written(
-        tmp_path,
-        "vm.swappiness = 1\n-kernel.gone = 1\n-net.ipv4.conf.all.rp_filter\nvm.swappiness = 2\n",
-    )
-    assert bare.read(path, machine).warnings == (
-        f"{path}, line 1 (vm.swappiness = 1) is left out: vm.swappiness: line 4 overrides it",
-        (
-            f"{path}, line 2 (-kernel.gone = 1) is left out: kernel.gone: this kernel has no such "
-            "setting"
-        ),
-    )
 
 
 def test_list_shows_what_becomes_of_each_line(tmp_path: Path) -> None:

@@ -95,21 +95,6 @@ def test_lint_has_nothing_to_say_but_about_the_study_itself(name: str) -> None:
     )
 
 
-def test_grub_and_ulimit_texts_hold_settings_only() -> None:
-    """Skyhook puts grub.conf on GRUB's command line and cuts ulimit.conf at '=', comments too."""
-    maps = [
-        package["configMap"]
-        for name in SETS
-        for package in manifest(name)["spec"]["packages"].values()
-    ]
-    texts = [
-        text for texts in maps for key, text in texts.items() if key in ("grub.conf", "ulimit.conf")
-    ]
-    lines = [line for text in texts for line in text.split("\n")]
-    assert len(lines) > 10
-    assert [line for line in lines if "#" in line or ";" in line or not line.strip()] == []
-
-
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_scripts_are_clean_bash_that_stops_at_the_first_failure(script: Script) -> None:
     """The real package sources them, so `set -eu` must be theirs."""

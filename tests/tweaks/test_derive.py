@@ -384,16 +384,6 @@ def test_interrupts_of_what_is_gone_go_too() -> None:
     assert tokens["spec"]["packages"]["boot"]["interrupt"] == {"type": "reboot"}
 
 
-def test_a_derived_set_describes_itself_and_has_its_own_hash() -> None:
-    profile = parse(BIG, "big")
-    assert big(["isolcpus"])[0].description == "big without isolcpus"
-    others = [name for name in own(profile) if name not in ("nofile", "vm.swappiness")]
-    found = big(others, **{"vm.swappiness": "60"})[0]
-    assert found.description == "only nofile, vm.swappiness of big, with vm.swappiness=60"
-    assert found.sha256 not in (profile.sha256, big(others)[0].sha256)
-    assert found.sha256 == big(others, **{"vm.swappiness": "60"})[0].sha256
-
-
 @pytest.mark.parametrize(
     ("levels", "says"),
     [

@@ -15,7 +15,6 @@ from fixtures.kubernetes import api, skyhook
 from fixtures.kubernetes.ways import ByAgent, ByOperator, plan_of
 from fixtures.terms import BadInput, Order, TweakSet
 from fixtures.tweaks import process
-from fixtures.tweaks.derive import derived, parts
 from fixtures.tweaks.local import plan
 from fixtures.tweaks.manifest import parse
 from fixtures.tweaks.skyhook import packages
@@ -111,23 +110,6 @@ def test_an_invalid_process_setting_is_refused_with_its_line(
     with pytest.raises(BadInput, match=rf"^x\.yaml: package mine, {section} line 2: .*") as refusal:
         of(section, "# a comment", line)
     assert says in str(refusal.value)
-
-
-def test_each_setting_is_a_factor_of_its_own() -> None:
-    tweakset = manifest(OURS, TUNING)
-    levels: dict[str, str | None] = {part.name: part.own for part in parts(tweakset)}
-    assert list(levels) == [t.key for t in tweakset.tweaks]
-    found = derived(
-        tweakset, levels | {"MALLOC_ARENA_MAX": None, "Nice": "7", "vm.swappiness": None}, "x.y"
-    )
-    assert asked(found) == [
-        ("environment", "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
-        ("process", "Nice", "7"),
-        *asked(tweakset)[3:6],
-        ("ulimit", "nofile", "77"),
-    ]
-    with pytest.raises(BadInput, match="Nice=99"):
-        derived(tweakset, levels | {"Nice": "99"}, "x.y")
 
 
 def test_a_setting_of_a_start_cannot_be_switched() -> None:
