@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -141,62 +141,42 @@ def _enough(points: Sequence[TimedJob], names: tuple[str, ...]) -> bool:
 
 
 def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> LawFit:
-    replicas, work, measured = (
-        np.array([float(getattr(point, field)) for point in points])
-        for field in ("replicas", "work", "time_s")
-    )
+    replicas, work, measured = np.array([astuple(point) for point in points], float).T
+    unit, quickest = float(np.median(measured * replicas / work)), float(measured.min())
+    first = {"cost_s": unit, "serial": 0.05, "crosstalk": 1e-3, "startup_s": 0.1 * quickest}
+    scale = {"cost_s": unit, "serial": 1.0, "crosstalk": 0.1, "startup_s": quickest}
+    least = dict.fromkeys(names, 0.0) | {"cost_s": _SMALL * unit}
+
+    def law_of(values: Floats) -> Law:
+        return Law(**dict(zip(names, values.tolist(), strict=True)))
 
     def residuals(values: Floats) -> Floats:
-        away: Floats = np.log(
-            time_s(Law(**dict(zip(names, values.tolist(), strict=True))), work, replicas) / measured
-        )
-        return away
+        return np.asarray(np.log(time_s(law_of(values), work, replicas) / measured))
 
-    unit = float(np.median(measured * replicas / work))
-    first = {
-        "cost_s": unit,
-        "serial": 0.05,
-        "crosstalk": 1e-3,
-        "startup_s": 0.1 * float(measured.min()),
-    }
-    scale = np.array([unit, 1.0, 0.1, float(measured.min())])[
-        [("cost_s", "serial", "crosstalk", "startup_s").index(one) for one in names]
-    ]
-    bounds = (
-        [_SMALL * unit if one == "cost_s" else 0.0 for one in names],
-        [UPPER[one] for one in names],
-    )
     result = least_squares(
         residuals,
         [first[one] for one in names],
-        bounds=bounds,
-        x_scale=scale,
+        bounds=([least[one] for one in names], [UPPER[one] for one in names]),
+        x_scale=[scale[one] for one in names],
         xtol=1e-12,
         ftol=1e-12,
         gtol=1e-12,
     )
     n, k = len(points), len(names)
-    squares = float(2 * result.cost)
+    squares, law = float(2 * result.cost), law_of(result.x)
     spread = math.sqrt(squares / (n - k))
-    law = Law(**dict(zip(names, (float(one) for one in result.x), strict=True)))
-    notes = _notes(law, dict(zip(names, scale.tolist(), strict=True)))
     none = _no_interval(len({(point.replicas, point.work) for point in points}), k, spread)
     intervals = dict.fromkeys(names) if none else _intervals(result.jac, law, names, spread, n - k)
-    return LawFit(name, law, n, spread, _aicc(squares, n, k), intervals, None, (*none, *notes))
+    held = () if "startup_s" in names else ("startup_s is held at 0: all jobs had the same size",)
+    aicc = _aicc(squares, n, k)
+    return LawFit(name, law, n, spread, aicc, intervals, notes=(*none, *held))
 
 
 def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[str, ...]:
     if configurations <= parameters:
-        told = (
-            f"{configurations} configurations of replicas and size determine {parameters} "
-            "parameters"
-        )
-        return (f"no interval: {told}, and no points are left to estimate the error of the law",)
-    return (
-        ("no interval: all points lie on the law, so that no scatter was measured",)
-        if spread < _NEAR
-        else ()
-    )
+        determine = f"{configurations} configurations determine {parameters} parameters"
+        return (f"no interval: {determine}, and no points are left to estimate the error",)
+    return ("no interval: all points lie on the law",) if spread < _NEAR else ()
 
 
 def _aicc(squares: float, n: int, k: int) -> float:
@@ -218,19 +198,6 @@ def _intervals(
         name: (max(0.0, values[name] - away), min(UPPER[name], values[name] + away))
         for name, away in zip(names, half.tolist(), strict=True)
     }
-
-
-def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
-    lines = [
-        f"{text} is at its bound, {bound:g}"
-        for text, unit in scale.items()
-        for bound in (0.0, UPPER[text])
-        if abs(getattr(law, text) - bound) <= _NEAR * unit
-    ]
-    return (
-        *lines,
-        *(() if "startup_s" in scale else ("startup_s is held at 0: all jobs had the same size",)),
-    )
 
 
 def time_s(law: Law, work: ArrayLike, replicas: ArrayLike) -> Floats:

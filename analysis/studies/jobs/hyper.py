@@ -153,19 +153,10 @@ def _effects(
         levels for levels in order if all(row.time_to_accuracy_s is None for row in runs[levels])
     ]
     if missing:
-        return (
-            None,
-            (
-                f"{len(missing)} of {len(missing) + len(order)} combinations were not run: this "
-                "is not a full factorial."
-            ),
-        )
+        return None, f"{len(missing)} of {len(missing) + len(order)} combinations were not run."
     if never:
         some = "; ".join(named[levels] for levels in never[:3])
-        return (
-            None,
-            f"in no run did all jobs of {some} reach the accuracy.",
-        )
+        return None, f"in no run did all jobs of {some} reach the accuracy."
     times = [
         (row.levels, f"{row.run} {row.block}", row.time_to_accuracy_s)
         for levels in order

@@ -61,11 +61,7 @@ class AtLoss(NamedTuple):
 
 
 class LossyLine(NamedTuple):
-    """One line with ascending losses; `rtt_s` and `mss_bytes` were measured on the idle line.
-
-    `of_excess`: no cell's computation time is known, so communication is the excess over a step
-        without loss.
-    """
+    """One line with ascending losses; `rtt_s` and `mss_bytes` were measured on the idle line."""
 
     name: str
     congestion: str
@@ -73,7 +69,6 @@ class LossyLine(NamedTuple):
     rtt_s: float | None
     mss_bytes: float | None
     losses: Sequence[AtLoss]
-    of_excess: bool
 
     @property
     def alone(self) -> bool:
@@ -153,15 +148,11 @@ def lines(cells: Sequence[TrainedCell]) -> list[LossyLine]:
 
 
 def _line(name: str, cells: Sequence[TrainedCell], slower: Mapping[float, Contrast]) -> LossyLine:
-    of_excess = all(cell["compute_s"] is None for cell in cells)
-    clean_s = {_unit(cell): cell["step_s"] for cell in cells if cell["loss"] == 0}
-
     def mean(name: str, own: Sequence[TrainedCell]) -> float | None:
         return average_of_known(cell[name] for cell in own)
 
     def communication_s(cell: TrainedCell) -> float | None:
-        without_s = clean_s.get(_unit(cell)) if of_excess else cell["compute_s"]
-        return None if without_s is None else cell["step_s"] - without_s
+        return None if cell["compute_s"] is None else cell["step_s"] - cell["compute_s"]
 
     losses = []
     for loss in sorted({cell["loss"] for cell in cells}):
@@ -188,7 +179,6 @@ def _line(name: str, cells: Sequence[TrainedCell], slower: Mapping[float, Contra
         mean("rtt_s", cells),
         mean("mss_bytes", cells),
         losses,
-        of_excess,
     )
 
 
@@ -249,11 +239,6 @@ def _section(line: LossyLine) -> Section:
 def _sentences(line: LossyLine) -> Iterator[str]:
     if line.stand_in:
         yield f"STAND-IN: {line.stand_in}."
-    if line.of_excess:
-        yield (
-            "no cell's computation time is known, so communication is taken as the excess over a "
-            "step without loss."
-        )
     if lost := [
         f"{100 * row.lost:.3g} % ({100 * row.loss:g} % requested)"
         for row in line.losses

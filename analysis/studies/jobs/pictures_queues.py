@@ -53,27 +53,19 @@ FLOOR = 1e-3  # of a service time: shorter waits are drawn there
 
 
 def waits_of(scene: Scene) -> list[GroupWaits]:
-    """Return all streams with waits and models. Raises: NothingToDraw, with the unusable ones."""
-    every = [
+    """Return the streams whose waits the models describe. Raises: NothingToDraw."""
+    result = [
         waits
-        for stream in scene.streams
-        for waits in stream.waits
+        for gathered in scene.streams
+        for waits in gathered.waits
         if waits.validation.wait_s is not None
+        and waits.validation.fit.policy in FIRST_COME
+        and all(job.replicas == 1 for stream in waits.streams for job in stream.jobs)
     ]
-    one_slot = [
-        waits
-        for waits in every
-        if all(job.replicas == 1 for stream in waits.streams for job in stream.jobs)
-    ]
-    result = [waits for waits in one_slot if waits.validation.fit.policy in FIRST_COME]
-    if not result and every:
-        reason = "was served first come, first served" if one_slot else "had jobs of one slot each"
-        raise NothingToDraw(f"no stream {reason}, as these models assume")
     if not result:
-        reason = next((line.rstrip(".") for stream in scene.streams for line in stream.refused), "")
         raise NothingToDraw(
-            reason
-            or "models of waits need an open stream of jobs without faults, and there is none"
+            "models of waits need an open stream without faults, of jobs of one slot each, served "
+            "first come, first served"
         )
     return result
 
@@ -86,16 +78,12 @@ def chosen(waits: GroupWaits) -> ModelCheck | None:
 
 def off(every: Iterable[GroupWaits]) -> str:
     """Write how far waits are from the models' predictions; "" if unknown."""
-    ratios = sorted(
-        (check.ratio for waits in every if (check := chosen(waits)) and check.ratio),
-        key=lambda ratio: ratio.value,
-    )
-    if len(ratios) > 1:
-        return (
-            f"Measured waits are {digits(ratios[0].value, 2)} to {digits(ratios[-1].value, 2)} "
-            "times those of models"
-        )
-    return f"The measured wait is {figure(ratios[0])} times the model's" if ratios else ""
+    checks = [check for waits in every if (check := chosen(waits))]
+    ratios = sorted((check.ratio for check in checks if check.ratio), key=lambda one: one.value)
+    if len(ratios) == 1:
+        return f"The measured wait is {figure(ratios[0])} times the model's"
+    ends = " to ".join(digits(ratio.value, 2) for ratio in (*ratios[:1], *ratios[-1:]))
+    return f"Measured waits are {ends} times those of models" if ratios else ""
 
 
 def runs_of(scene: Scene, streams: Iterable[Stream]) -> list[Run]:
@@ -147,21 +135,14 @@ def jobs_waits(scene: Scene) -> Plot:
         panels.section("Wait by load", slots, by_load, xlabel="load: rate × service time ÷ slots"),
         _off(rows),
     ]
-    notes = [
-        f"Intervals {reason}."
-        for reason in dict.fromkeys(why_of(waits.validation.fit.sums) for waits in result)
-    ]
-    notes.append(RULE)
+    fits = [waits.validation.fit for waits in result]
+    notes = [*dict.fromkeys(f"Intervals {why_of(fit.sums)}." for fit in fits), RULE]
     notes += [
         f"{name}: UNSTABLE: {waits.validation.unstable}"
         for name, waits in named
         if waits.validation.unstable
     ]
-    notes += (
-        ["SIMULATED: none of these jobs ran."]
-        if any(waits.validation.fit.simulated for waits in result)
-        else []
-    )
+    notes += ["SIMULATED: none of these jobs ran."] * any(fit.simulated for fit in fits)
     return Plot(
         lead,
         sections,
@@ -239,19 +220,15 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Chart:
             MarkRow(name, [Mark(ends_of(check.ratio), VERDICT_LOOKS[check.verdict], texts)])
         )
     margin = max(waits.validation.margin for _, waits, _ in rows)
-    heads, look = (
-        [(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)],
-        {"band": (1 - margin, 1 + margin), "right": 3.35},
-    )
-    left = room_for([name for name, _, _ in rows], 2.6)
     return ratio_rows(
         "How far off the model is",
         drawn,
         1 + 2 * margin,
         "wait, measured ÷ predicted",
-        left=left,
-        heads=heads,
-        **look,
+        left=room_for([name for name, _, _ in rows], 2.6),
+        right=3.35,
+        heads=[(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)],
+        band=(1 - margin, 1 + margin),
     )
 
 

@@ -49,54 +49,20 @@ METRICS = {
     "mean_response_s": "response",
     "slowdown": "slowdown",
 }
-HEADS = {
-    "mean_wait_s": "mean wait s",
-    "p95_wait_s": "p95 wait s",
-    "mean_response_s": "response s",
-    "slowdown": "slowdown",
-    "jain": "Jain",
-    "late": "late",
-    "busy": "busy",
-}
+HEADS = {name: f"{head} s" if name.endswith("_s") else head for name, head in METRICS.items()}
+HEADS |= {"jain": "Jain", "late": "late", "busy": "busy"}
 WITHOUT = {SAME: "the same", NOT_POSITIVE: "no wait"}  # in place of a ratio
 UNLIKE = (
-    "{policy} is not compared with {baseline}: they lost or retried different jobs. The remaining "
-    "jobs may be the quick ones, and used the others' slots. `analysis depend "
-    "report` has all finished jobs."
+    "{policy} is not compared with {baseline}: they lost or retried different jobs, and the "
+    "remaining ones may be the quick ones."
 )
 LEGEND = (
-    (
-        "by",
-        (
-            "the judged figure; `compare --arm=policy` judges the mean response of all jobs, "
-            "unless --metric is given."
-        ),
-    ),
-    (
-        "wait",
-        (
-            "the arithmetic mean over jobs; the first tenth of each stream's jobs is left out of "
-            "all but busy."
-        ),
-    ),
-    (
-        "slowdown",
-        "response over time in service; jobs shorter than a tenth of the mean count as that long.",
-    ),
-    (
-        "Jain",
-        (
-            "1 if all tenants are slowed down equally, 1/n if one has everything. late: ended "
-            "after the due time."
-        ),
-    ),
-    (
-        "95 %",
-        (
-            "interval over streams, paired; below 1 is better. no wait: no job waited in a "
-            "stream, so there is no ratio."
-        ),
-    ),
+    ("by", "the judged figure; `compare --arm=policy` judges the response, or --metric."),
+    ("wait", "the mean over jobs, without the first tenth of each stream's jobs."),
+    ("slowdown", "response over time in service, of at least a tenth of the mean."),
+    ("Jain", "1 if all tenants are slowed down equally, 1/n if one has everything."),
+    ("late", "share of jobs that ended after they were due."),
+    ("95 %", "interval over streams, paired; no wait: no job waited in a stream."),
     ("p", "after Holm over all policies, each figure separately."),
 )
 
@@ -105,8 +71,8 @@ LEGEND = (
 class PlayedStream:
     """One stream under one policy: jobs that finished in their first attempt, by submission.
 
-    `arrivals` identifies equal streams: kind, rate and seed of the arrivals, and every job's
-    planned submission and size.
+    `arrivals` identifies equal streams. `whole`: no job and no slot was lost, so that the simulator
+    knows all there was.
     """
 
     policy: str
@@ -115,8 +81,6 @@ class PlayedStream:
     coming: Sequence[Coming]
     played: Played
     lost: int
-    # nothing was lost or tried again, and all slots were there all the time: the simulator knows
-    # all there was
     whole: bool
 
     @property
@@ -142,19 +106,17 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
     done = sorted(
         (job for job in stream.jobs if job.done_at_once), key=lambda job: job.submit_s or 0.0
     )
-    for job in done:
-        needed = {"submit_s": job.submit_s, "admit_s or start_s": job.taken_s, "end_s": job.end_s}
-        if missing := [name for name, time_s in needed.items() if time_s is None]:
-            raise Unreadable(f"job {job.number} finished but has no {missing[0]}.")
+    if any(None in (job.submit_s, job.taken_s, job.end_s) for job in done):
+        raise Unreadable("a job finished without all its times.")
     slots = stream.slots or 0
     if len({job.number for job in done}) < max(len(done), FEWEST_JOBS):
         raise Unreadable(
             f"{len(done)} jobs on {slots} slots finished; a policy needs {FEWEST_JOBS} or more, "
             "each with a unique number."
         )
-    submit_s, taken_s, end_s = (
+    submit_s, taken_s, end_s, replicas = (
         np.array([getattr(job, name) for job in done], float)
-        for name in ("submit_s", "taken_s", "end_s")
+        for name in ("submit_s", "taken_s", "end_s", "replicas")
     )
     if submit_s[0] < 0:
         raise Unreadable("a job arrived before the stream began.")
@@ -171,13 +133,7 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
             Coming(_waiting(job), takes_s)
             for job, takes_s in zip(done, (end_s - taken_s).tolist(), strict=True)
         ],
-        played=Played(
-            submit_s,
-            taken_s,
-            end_s,
-            np.array([job.replicas for job in done], float),
-            slots,
-        ),
+        played=Played(submit_s, taken_s, end_s, replicas, slots),
         lost=len(stream.jobs) - len(done),
         whole=len(stream.jobs) == len(done) and not stream.outages,
     )
@@ -208,9 +164,8 @@ class Replay(NamedTuple):
 class Policies:
     """Policies on the same jobs: `figures`, a row per policy, and `contrasts` with the baseline.
 
-    Contrasts have a row per policy and metric. `growing` are the policies whose queue was longer at
-    the end of the submissions than half-way, beyond chance: their waits grow with the length of the
-    stream.
+    `growing` are the policies whose queue was longer at the end of the submissions than half-way,
+    beyond chance: their waits grow with the length of the stream.
     """
 
     baseline: str
@@ -297,21 +252,20 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> PolicyG
         if policy not in unlike
         for at, stream in enumerate(met[policy])
     ]
+    lost = sum(stream.lost for stream in distinct)
     counts = {
-        ("stream", "omitted: copies, with the jobs of another under the same policy"): len(streams)
-        - len(distinct),
-        ("stream", "omitted from the comparison: not every policy had these arrivals"): len(
-            distinct
-        )
-        - len(shared) * len(met),
-        ("job", "excluded from these figures: not finished in the first attempt"): sum(
-            stream.lost for stream in distinct
+        "omitted: copies, with the jobs of another": counted(
+            len(streams) - len(distinct), "stream"
         ),
-        ("stream", "not played in simulation: slots or jobs were lost"): sum(
-            not stream.whole for stream in distinct
+        "omitted from the comparison: not every policy had these arrivals": counted(
+            len(distinct) - len(shared) * len(met), "stream"
+        ),
+        "excluded from these figures: not finished in the first attempt": counted(lost, "job"),
+        "not played in simulation: slots or jobs were lost": counted(
+            sum(not stream.whole for stream in distinct), "stream"
         ),
     }
-    notes = [f"{counted(count, noun)} {what}." for (noun, what), count in counts.items() if count]
+    notes = [f"{many} {what}." for what, many in counts.items() if not many.startswith("0 ")]
     notes += [UNLIKE.format(policy=policy, baseline=baseline) for policy in unlike]
     whole = {
         policy: [stream for stream in by_policy[policy].values() if stream.whole]

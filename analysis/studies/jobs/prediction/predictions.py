@@ -333,27 +333,13 @@ def _notes(of: CrossValidation) -> Iterator[str]:
     )
     for scored in of.scored:
         if 0 < scored.rows < of.rows:
-            some = (
-                f"it predicts {scored.rows} of {of.rows} rows, in {scored.groups} of {of.groups} "
-                "groups"
-            )
-            yield (
-                f"{scored.model}: {some}; on these the mean is typically "
-                f"{_error(scored.mean_typical, of)} off."
-            )
+            yield f"{scored.model}: it predicts {scored.rows} of {of.rows} rows."
         if scored.covered is not None and (scored.covered.high or 1.0) < of.level:
             promised = unsigned(of.level)
             yield (
                 f"{scored.model}: its intervals are TOO NARROW: they cover less than the "
                 f"{promised} they promise."
             )
-    wide = [(scored.model, scored.width) for scored in of.scored if scored.width is not None]
-    widths = ", ".join(
-        f"{model} {f'a factor of {width:.2f}' if of.log else digits(width, 3)}"
-        for model, width in wide
-    )
-    if widths:
-        yield f"median width of intervals: {widths}."
     yield from _extrapolated(of)
 
 

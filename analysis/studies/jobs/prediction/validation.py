@@ -67,7 +67,7 @@ class Scored:
     `typical` is exp(mean |log(predicted/measured)|) - 1 if models see logarithms, else the mean
     absolute error in the response's unit; `mean_typical` is the training mean's on the same rows.
     `mape` is a fraction, None if a measured value is 0. `covered` is the share of held-out values
-    inside their intervals, whose median width is `width`: high over low, or high minus low.
+    inside their intervals.
     """
 
     model: str
@@ -79,7 +79,6 @@ class Scored:
     mean_typical: float | None = None
     difference: Difference | None = None
     covered: Figure | None = None
-    width: float | None = None
     why: str = ""
 
 
@@ -255,7 +254,6 @@ def scored(
                 "own": np.abs(held.predicted - seen),
                 "mean": np.abs(mean - seen),
                 "inside": np.where(bounded, (low <= truth) & (truth <= high), np.nan),
-                "width": np.where(bounded, high / low if table.log else high - low, np.nan),
             }
         )
     groups = rows[known].groupby(units[known]).mean()
@@ -278,7 +276,6 @@ def scored(
         covered=Figure(float(inside.mean()), *wilson(float(inside.mean()), len(inside)))
         if len(inside)
         else None,
-        width=float(rows["width"][known].median()) if len(inside) else None,
         why=held.why
         or ("" if len(inside) else f"too few groups for intervals of {unsigned(level)}"),
     )

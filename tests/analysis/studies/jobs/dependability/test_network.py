@@ -123,9 +123,3 @@ def test_a_loss_that_is_none_refuses_its_cells(tmp_path: Path, loss: str) -> Non
     assert ["loss_percent" in line for line in refused] == [True]
 
 
-def test_without_compute_times_communication_is_extra_step_time(tmp_path: Path) -> None:
-    line = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0), compute_s=None))
-    assert line.of_excess
-    assert [known(one.communication_s).value for one in line.losses] == pytest.approx(
-        [0, root(0.01) - CLEAN_S], rel=0.1
-    )
