@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from control.power.catalog import Task
-from control.power.terms import Knobs, Seen, Settings, Tenant
-from fixtures.studies.power.capped import CapDecision, Capped
+from control.power.terms import Decision, Infeasible, Knobs, Predicted, Seen, Settings, Tenant
+from fixtures.studies.power.capped import Capped
 from fixtures.studies.power.terms import Applied, Observed, Probe
 from fixtures.terms import Refused
 
@@ -83,17 +83,26 @@ class Device:
 class Algorithm:
     """Answers what it has ready, then the same for ever; keeps what it was told."""
 
-    first: CapDecision
-    then: list[CapDecision] = field(default_factory=list)
+    start: Decision | Infeasible
+    ready: list[Decision | Infeasible] = field(default_factory=list)
     told: list[Seen] = field(default_factory=list)
 
-    def next(self, seen: Seen) -> CapDecision:
+    def first(self) -> Decision:
+        return answer(self.start)
+
+    def then(self, seen: Seen) -> Decision:
         self.told.append(seen)
-        return self.then.pop(0) if self.then else self.first
+        return answer(self.ready.pop(0) if self.ready else self.start)
 
 
-def decision(settings: Settings = TWO, why: str = "start") -> CapDecision:
-    return CapDecision(settings, 0.01, why, {"power_w": 125.0})
+def answer(ready: Decision | Infeasible) -> Decision:
+    if isinstance(ready, Infeasible):
+        raise ready
+    return ready
+
+
+def decision(settings: Settings = TWO, why: str = "start") -> Decision:
+    return Decision(settings, why, Predicted(900.0, 125.0))
 
 
 def ran(device: Device, algorithm: Algorithm, task: Task = TASK) -> dict[str, list[Json]]:
@@ -102,7 +111,7 @@ def ran(device: Device, algorithm: Algorithm, task: Task = TASK) -> dict[str, li
     capped = Capped(
         task,
         device,
-        algorithm,  # type: ignore[arg-type]  # answers as a decider does
+        lambda: algorithm,
         0.5,
         1.0,
         lambda name, value: told.setdefault(name, []).append(dict(value)),
@@ -140,11 +149,7 @@ def test_each_iteration_reports_requested_and_actual_settings() -> None:
         "latency_mean_ms": 34.0,
         "over_slo_share": 0.5,
     }
-    assert (first["why"], first["predicted"], first["decision_s"]) == (
-        "start",
-        {"power_w": 125.0},
-        0.01,
-    )
+    assert (first["why"], first["predicted"]["power_w"]) == ("start", 125.0)
     assert (first["backend"], first["power_source"], first["cap_unit"]) == ("made-up", "nvml", "W")
 
 
@@ -220,7 +225,7 @@ def test_a_row_has_its_number_of_readings_and_failed_sensors() -> None:
 
 
 def test_a_cap_infeasible_from_the_start_ends_the_cell() -> None:
-    first = CapDecision(None, 0.1, infeasible="the board idles at 60 W", smallest_cap=68.25)
+    first = Infeasible("the board idles at 60 W", 68.25)
     with pytest.raises(
         Refused,
         match=r"Task 6: a cap of 130 W is infeasible: the board idles at 60 W. .* is 68.25 W.",
@@ -231,7 +236,7 @@ def test_a_cap_infeasible_from_the_start_ends_the_cell() -> None:
 def test_a_cap_infeasible_later_is_reported_and_settings_stay() -> None:
     algorithm = Algorithm(
         decision(),
-        [decision(), CapDecision(None, 0.1, infeasible="too little", smallest_cap=110.0)],
+        [decision(), Infeasible("too little", 110.0)],
     )
     device = Device()
     told = ran(device, algorithm)

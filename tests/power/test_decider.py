@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from analysis.studies.power import parameters
+from control.power import algorithms
+from control.power.catalog import Task
 from control.power.terms import Knobs, Question, Seen, Settings, Tenant, must_be_settable
-from fixtures.studies.power.capped import Decider, reader
+from fixtures.studies.power.capped import Capped, reader
 from fixtures.terms import Refused
 from tests.analysis.studies.power.made_reference import reference
 
@@ -30,46 +33,41 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_algorithm_is_asked_for_the_cap_that_is_to_come() -> None:
-    decider = Decider(QUESTION)
-    assert decider.first.settings is not None
-    assert decider.first.settings.power_limit_w == 200
-    following = decider.next(Seen(2, 150.0, decider.first.settings, 900.0, 188.5, 190.0))
-    assert following.settings is not None
-    assert (following.settings.power_limit_w, following.why) == (150, "limit")
-
-
 def test_without_a_reading_of_power_all_stays_as_it_is() -> None:
-    decider = Decider(QUESTION)
-    assert decider.next(Seen(0, 150.0, Settings(TENANTS), 900.0, None, None)).settings == Settings(
-        TENANTS
-    )
+    seen = Seen(0, 150.0, Settings(TENANTS), 900.0, None, None)
+    decision = algorithms.following(algorithms.at_work(QUESTION), seen)
+    assert decision.settings == Settings(TENANTS)
 
 
-def test_an_infeasible_cap_is_answered_with_a_feasible_one(folder: Path) -> None:
-    asked = replace(
-        QUESTION, algorithm="steady", caps=((0, 20.0),), models=reader(folder, "made_up", "3080Ti")
-    )
-    first = Decider(asked).first
-    assert first.settings is None
-    assert "stays within 20 W" in str(first.infeasible)
-    assert first.smallest_cap is not None
-    assert first.smallest_cap > 20
-
-
-def test_an_unusable_algorithm_ends_the_cell_with_its_reason() -> None:
-    with pytest.raises(Refused, match="power limit cannot be set here"):
-        Decider(replace(QUESTION, knobs=replace(KNOBS, power_limit_w=None)))
-    with pytest.raises(Refused, match="steady needs a model of made_up on 3080Ti"):
-        Decider(replace(QUESTION, algorithm="steady"))
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (
+            replace(QUESTION, knobs=replace(KNOBS, power_limit_w=None)),
+            "power limit cannot be set here",
+        ),
+        (replace(QUESTION, algorithm="steady"), "steady needs a model of made_up on 3080Ti"),
+    ],
+)
+def test_an_unusable_algorithm_ends_the_cell_with_its_reason(question: Question, said: str) -> None:
+    task = Task(6, "3080Ti", "made_up", "imagenet", question.caps)
+    with pytest.raises(Refused, match=said):
+        Capped(
+            task,
+            None,  # type: ignore[arg-type]  # not reached
+            partial(algorithms.at_work, question),
+            0.0,
+            1.0,
+            lambda *_: None,
+        )
 
 
 def test_models_are_read_once_and_only_by_those_who_need_them(folder: Path) -> None:
     assert reader(folder, "made_up", "3080Ti") is reader(folder, "made_up", "3080Ti")
     nowhere = reader(folder / "nothing", "made_up", "3080Ti")
-    assert Decider(replace(QUESTION, models=nowhere)).first.settings is not None
+    assert algorithms.at_work(replace(QUESTION, models=nowhere)).first().settings.tenants
     with pytest.raises(Refused, match="nothing: No such file"):
-        Decider(replace(QUESTION, algorithm="steady", models=nowhere))
+        algorithms.at_work(replace(QUESTION, algorithm="steady", models=nowhere))
     with pytest.raises(
         Refused, match="no model of another on 3080Ti; available: made_up on 3080Ti"
     ):
