@@ -33,9 +33,9 @@ def test_all_tenants_run_in_the_same_window(pool: Pool) -> None:
     assert window.measured_s == 0.3
     assert not window.oom
     assert not window.crashed
-    for ran, batch in zip(window.ran, (10, 20), strict=True):
-        assert 0 < ran.images <= 300 * 1.01
-        assert min(ran.latency_ms) >= batch
+    for images, latency_ms, batch in zip(window.images, window.latency_ms, (10, 20), strict=True):
+        assert 0 < images <= 300 * 1.01
+        assert min(latency_ms) >= batch
 
 
 def test_a_tenant_restarts_only_if_its_environment_changes(pool: Pool) -> None:
@@ -56,11 +56,11 @@ def test_a_batch_that_does_not_fit_is_said_and_the_others_run(pool: Pool) -> Non
     assert oom == {1: "batch 4096 does not fit"}
     assert not crashed
     window = pool.run(0.0, 0.5)
-    assert window.ran[0].images > 0
-    assert window.ran[1].images == 0
+    assert window.images[0] > 0
+    assert window.images[1] == 0
     assert window.oom == oom
     assert pool.set([Work(10), Work(10)]) == ({}, {})
-    assert pool.run(0.0, 0.5).ran[1].images > 0
+    assert pool.run(0.0, 0.5).images[1] > 0
 
 
 def test_a_dead_tenant_is_reported_and_started_again_when_set(pool: Pool) -> None:
@@ -68,10 +68,10 @@ def test_a_dead_tenant_is_reported_and_started_again_when_set(pool: Pool) -> Non
     window = pool.run(0.0, 0.5)
     assert list(window.crashed) == [1]
     assert window.crashed[1].startswith("tenant 1 died of SIGKILL")
-    assert window.ran[0].images > 0
+    assert window.images[0] > 0
     assert pool.run(0.0, 0.5).crashed == {1: "tenant 1 had already ended"}
     assert pool.set([Work(10), Work(10)]) == ({}, {})
-    assert pool.run(0.0, 0.5).ran[1].images > 0
+    assert pool.run(0.0, 0.5).images[1] > 0
 
 
 def test_a_tenant_that_cannot_start_says_its_last_word(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_tenant_that_cannot_start_says_its_last_word(tmp_path: Path) -> None:
 def test_a_pace_leaves_fewer_images(pool: Pool) -> None:
     """A tenth of 0.5 s is 0.05 s: five batches of 10 ms, and at most one more begun."""
     pool.set([Work(10, duty=0.1)])
-    assert 0 < pool.run(0.0, 0.5).ran[0].images <= 60
+    assert 0 < pool.run(0.0, 0.5).images[0] <= 60
 
 
 def test_no_tenant_outlives_whoever_started_it(tmp_path: Path) -> None:
