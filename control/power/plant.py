@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from .tables import Curve, Tables, at_most, partition_of
 from .terms import Knobs, Partition, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .terms import Floats, Tenant
 
 SAMPLE_S = 0.1
@@ -99,27 +101,21 @@ class Plant:
         Returns: how it is set now, and a sentence for each knob that was refused and stays as it
         was.
         """
-        refused = []
-        sm_mhz, mem_mhz, limit_w = settings.sm_mhz, settings.mem_mhz, settings.power_limit_w
-        if sm_mhz is not None and (
-            sm_mhz in self._off.refuse_clocks or sm_mhz not in self._tables.platform.sm_mhz
-        ):
-            refused.append(f"sm_mhz: the simulated driver does not accept {sm_mhz:g} MHz.")
-            sm_mhz = self._now.sm_mhz
-        if mem_mhz is not None and mem_mhz not in self._tables.models:
-            refused.append(f"mem_mhz: the simulated driver does not accept {mem_mhz:g} MHz.")
-            mem_mhz = self._now.mem_mhz
-        if limit_w is not None and not LEAST_LIMIT_W <= limit_w <= self._tables.platform.tdp_w:
-            refused.append(
-                f"power_limit_w: {limit_w:g} W is not between {LEAST_LIMIT_W:g} and "
-                f"{self._tables.platform.tdp_w:g} W."
-            )
-            limit_w = self._now.power_limit_w
-        if settings.throttle is not None:
-            refused.append("throttle: this plant uses clocks instead.")
-        self._now = replace(
-            settings, sm_mhz=sm_mhz, mem_mhz=mem_mhz, power_limit_w=limit_w, throttle=None
-        )
+        platform, refused = self._tables.platform, []
+        clocks = {*platform.sm_mhz} - {*self._off.refuse_clocks}
+        accepts: dict[str, Callable[[float], bool]] = {
+            "sm_mhz": lambda value: value in clocks,
+            "mem_mhz": lambda value: value in self._tables.models,
+            "power_limit_w": lambda value: LEAST_LIMIT_W <= value <= platform.tdp_w,
+            "throttle": lambda _: False,  # this plant uses clocks instead
+        }
+        for knob, is_accepted in accepts.items():
+            value = getattr(settings, knob)
+            if value is not None and not is_accepted(value):
+                refused.append(f"{knob}: the simulated driver does not accept {value:g}.")
+                stays: dict[str, Any] = {knob: getattr(self._now, knob)}
+                settings = replace(settings, **stays)
+        self._now = settings
         return self._now, tuple(refused)
 
     def run(self, seconds: float) -> PlantWindow:

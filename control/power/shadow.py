@@ -27,26 +27,6 @@ RUNGS = (-3, -2, -1, 1, 2, 3)
 BATCHES: tuple[int, ...] = (1, 2, 4, *range(8, 257, 4))
 
 
-def around(here: Partition, network: str, knobs: Knobs) -> list[Partition]:
-    """Return all settable neighbours of a partition, in a fixed order; [] if too many processes."""
-    if len(here.shares) > MOST_PROCESSES:
-        return []
-    result = [
-        *_shared(here),
-        *_batched(here, network),
-        *_merged(here, network),
-        *_split(here, network),
-    ]
-    return [
-        fromkey
-        for fromkey in dict.fromkeys(result)
-        if fromkey != here
-        and len(fromkey.shares) <= min(MOST_PROCESSES, knobs.most_processes)
-        and (knobs.shares or fromkey.shares == here.shares)
-        and all(batch in knobs.batches for batch in fromkey.batches)
-    ]
-
-
 def bounds(share: float, network: str) -> tuple[int, int]:
     """Return the smallest and largest batch for a share: 0.8 and 6.4 images per percent."""
     high = int(6.4 * share)
@@ -55,63 +35,56 @@ def bounds(share: float, network: str) -> tuple[int, int]:
     return max(4, int(0.8 * share)), high
 
 
-def _shared(here: Partition) -> list[Partition]:
-    largest = _largest(here)
-    result = []
-    for at in range(len(here.shares)):
-        for step in (STEP_PERCENT, -STEP_PERCENT):
-            shares = list(here.shares)
-            shares[at] += step
-            shares[largest] -= step
-            if at != largest and min(shares) >= STEP_PERCENT:
-                result.append(Partition(tuple(shares), here.batches))
-    return result
+def around(here: Partition, network: str, knobs: Knobs) -> list[Partition]:
+    """Return all settable neighbours of a partition, in a fixed order; [] if too many processes.
 
-
-def _batched(here: Partition, network: str) -> list[Partition]:
-    result: list[Partition] = []
-    for at, (share, batch) in enumerate(zip(here.shares, here.batches, strict=True)):
-        low, high = bounds(share, network)
-        rung = at_most(BATCHES, batch)
-        others = [BATCHES[rung + step] for step in RUNGS if 0 <= rung + step < len(BATCHES)]
-        result += [_with(here, at, (share, other)) for other in others if low <= other <= high]
-    return result
-
-
-def _merged(here: Partition, network: str) -> list[Partition]:
-    if len(here.shares) < 2:
+    They move 5 % of share to or from the largest process, or one batch by up to three rungs, merge
+    the two smallest processes, or split the largest.
+    """
+    tiles = list(zip(here.shares, here.batches, strict=True))
+    if len(tiles) > MOST_PROCESSES:
         return []
-    order = sorted(range(len(here.shares)), key=lambda at: (here.shares[at], at))
-    first, second = sorted(order[:2])
-    share = here.shares[first] + here.shares[second]
-    one = share, _rung(here.batches[first] + here.batches[second], share, network)
-    return [_with(_with(here, second), first, one)]
-
-
-def _split(here: Partition, network: str) -> list[Partition]:
-    at = _largest(here)
-    half = STEP_PERCENT * (here.shares[at] / 2 // STEP_PERCENT)
-    if half < STEP_PERCENT:
-        return []
-    parts = (half, here.shares[at] - half)
-    return [
-        _with(here, at, *((part, _rung(here.batches[at] // 2, part, network)) for part in parts))
+    by_size = sorted(range(len(tiles)), key=lambda at: (here.shares[at], at))
+    largest = max(range(len(tiles)), key=lambda at: here.shares[at])
+    most, its_batch = tiles[largest]
+    changes: list[dict[int, list[tuple[float, int]]]] = [
+        {at: [(share + step, batch)], largest: [(most - step, its_batch)]}
+        for at, (share, batch) in enumerate(tiles)
+        for step in (STEP_PERCENT, -STEP_PERCENT)
+        if at != largest and min(share + step, most - step) >= STEP_PERCENT
     ]
-
-
-def _largest(here: Partition) -> int:
-    return max(range(len(here.shares)), key=lambda at: here.shares[at])
+    for at, (share, batch) in enumerate(tiles):
+        low, high = bounds(share, network)
+        rungs = [at_most(BATCHES, batch) + step for step in RUNGS]
+        others = [BATCHES[rung] for rung in rungs if 0 <= rung < len(BATCHES)]
+        changes += [{at: [(share, other)]} for other in others if low <= other <= high]
+    if len(tiles) > 1:
+        first, second = sorted(by_size[:2])
+        share = here.shares[first] + here.shares[second]
+        rung = _rung(here.batches[first] + here.batches[second], share, network)
+        changes.append({first: [(share, rung)], second: []})
+    half = STEP_PERCENT * (most / 2 // STEP_PERCENT)
+    if half >= STEP_PERCENT:
+        parts = (half, most - half)
+        changes.append({largest: [(part, _rung(its_batch // 2, part, network)) for part in parts]})
+    result = []
+    for change in changes:
+        new = [tile for at, old in enumerate(tiles) for tile in change.get(at, [old])]
+        shares, batches = zip(*new, strict=True)
+        result.append(Partition(shares, batches))
+    return [
+        one
+        for one in dict.fromkeys(result)
+        if one != here
+        and len(one.shares) <= min(MOST_PROCESSES, knobs.most_processes)
+        and (knobs.shares or one.shares == here.shares)
+        and all(batch in knobs.batches for batch in one.batches)
+    ]
 
 
 def _rung(batch: int, share: float, network: str) -> int:
     low, high = bounds(share, network)
     return BATCHES[at_most(BATCHES, min(max(batch, low), high))]
-
-
-def _with(here: Partition, at: int, *processes: tuple[float, int]) -> Partition:
-    every = list(zip(here.shares, here.batches, strict=True))
-    every[at : at + 1] = processes
-    return Partition(tuple(share for share, _ in every), tuple(batch for _, batch in every))
 
 
 EVERY = 3  # iterations from one update to the next

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +17,6 @@ from control.power.terms import Settings
 from tests.analysis.studies.power import made_control
 from tests.analysis.studies.power.made_control import tenants
 from tests.analysis.studies.power.playing import tables_for
-
-if TYPE_CHECKING:
-    from syrupy.assertion import SnapshotAssertion
-
 
 TWO = Settings(tenants((25, 16), (75, 32)), sm_mhz=1110.0, mem_mhz=5001.0)
 
@@ -91,9 +87,7 @@ def test_readings_scatter_as_asked_in_steps_of_a_tenth_of_a_watt(place: Path) ->
 # --- what is refused, what fails
 
 
-def test_what_is_refused_is_said_and_stays_as_it_was(
-    place: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_what_is_refused_is_said_and_stays_as_it_was(place: Path) -> None:
     device = made_control.plant(place, Mismatch(refuse_clocks=(1155.0,)))
     device.apply(TWO)
     messages: list[str] = []
@@ -107,7 +101,8 @@ def test_what_is_refused_is_said_and_stays_as_it_was(
         actual, refused = device.apply(replace(TWO, **knob))  # type: ignore[arg-type]  # by name
         assert actual == TWO
         messages += refused
-    assert messages == snapshot
+    knobs = [text.partition(":")[0] for text in messages]
+    assert knobs == ["sm_mhz", "sm_mhz", "mem_mhz", "power_limit_w", "throttle"]
 
 
 def test_a_tenant_too_large_does_not_run_and_the_others_do(place: Path) -> None:
