@@ -53,8 +53,8 @@ def traces(
 ) -> Answer:
     """Convert saved profiles to files of traces, for `quality`, `fit` and other tools.
 
-    Writes a CSV per network, in a folder per back-end. A failed point is a row with its outcome
-    (oom, failed, refused) and no numbers; skipped points were never tried and are omitted.
+    Writes a CSV per network, in a folder per back-end. A failed point has an outcome and no
+    numbers; skipped points are omitted.
     """
     from analysis.studies.power.traces import saved_profiles
 
@@ -103,9 +103,8 @@ def fit(
 ) -> Answer:
     """Fit models to traces, one per network and memory clock, with errors on held-out rows.
 
-    Traces are CSV files: anchors (many partitions at one clock), clock series, idle rows of
-    `static`, in one file or several. Writes a folder of JSON files for `predict` and `partition`.
-    Failed rows are omitted and reported.
+    Traces are CSV files: anchors (many partitions at one clock), clock series, and idle rows of
+    `static`. Failed rows are omitted and reported.
     """
     from analysis.studies.power import fit as fits
 
@@ -126,10 +125,8 @@ def convert(
 ) -> Answer:
     """Convert others' parameters to ours: a JSON file per network, GPU and memory clock.
 
-    Reads the folder that PctoDL publishes (`fitting_results`: curves in .json, coefficients in
-    .pth, regressors in .pkl) and its plain arrays. Nothing in them is executed: a file that names
-    more than numbers, tensors and trees need is refused. The commands can also read such folders
-    directly; the converted files contain numbers only and are small enough to keep beside a study.
+    Reads the folder that PctoDL publishes (`fitting_results`) and its plain arrays. Nothing in them
+    is executed: a file that names more than numbers, tensors and trees need is refused.
     """
     from analysis.answer import of_parts
     from analysis.studies.power import parameters
@@ -216,10 +213,9 @@ def partition(  # options exclude each other
 ) -> Answer:
     """Find the partition, batches and clocks with the most predicted images/s under a cap.
 
-    By default, our own search: every profiled partition at every supported clock, never above the
-    cap in prediction. If a model has a guard band, its predicted power times the band must not
-    exceed the cap. With --greedy, the original search, including its defects. Model curves that
-    fall with the clock are listed below.
+    By default, every profiled partition is searched at every supported clock; predicted power times
+    the model's guard band must not exceed the cap. --greedy is the original search, including its
+    defects.
     """
     from analysis.studies.power import partition as partitions
 
@@ -243,7 +239,7 @@ def partition(  # options exclude each other
     f"""\
 example:
   {JUDGE} power report .benchmarks/*/0001_cap.json
-  {JUDGE} plot .benchmarks/*/0001_cap.json     traces of controllers, fronts, predictions
+  {JUDGE} plot .benchmarks/*/0001_cap.json     traces of controllers, predictions
 """,
 )
 def report(
@@ -255,9 +251,8 @@ def report(
 ) -> Answer:
     """Compare algorithms under a power cap: throughput, violations, energy and latency, by block.
 
-    Each is compared with a baseline. Reads runs of bench_power_cap. Back-ends are never mixed;
-    without a sensor there is no statement on the cap; results of a simulated plant are labelled as
-    such.
+    Each is compared with a baseline. Back-ends are never mixed; without a sensor there is no
+    statement on the cap.
     """
     from analysis.answer import together
     from analysis.load import load_each, read_each

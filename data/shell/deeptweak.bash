@@ -16,7 +16,7 @@ _shtab_deeptweak_subparsers=(demo completion run tune doctor restore list arriva
 
 _shtab_deeptweak_demo_option_strings=(-h --help)
 _shtab_deeptweak_completion_option_strings=(-h --help)
-_shtab_deeptweak_run_option_strings=(-h --help --tweaks --save-manifest --step-regex --result-regex --format --figure --output --runs --steps --warmup --samples --cwd --env --timeout --exit-codes --blocks --budget --turns --design --resolution --design-file --resume --wait --seed --save --storage --benchmark-storage --plan --image --kubeconfig --context --namespace --nodes --apply --harness-image --gpus --pod-overlay --patience)
+_shtab_deeptweak_run_option_strings=(-h --help --tweaks --step-regex --result-regex --format --figure --output --runs --steps --warmup --samples --cwd --env --timeout --exit-codes --blocks --budget --turns --design --resolution --design-file --resume --wait --seed --save --storage --benchmark-storage --plan --image --kubeconfig --context --namespace --nodes --apply --harness-image --gpus --pod-overlay --patience)
 _shtab_deeptweak_tune_option_strings=(-h --help --workload --tweaks --save-manifest --step-regex --result-regex --format --figure --output --runs --steps --warmup --samples --cwd --env --timeout --exit-codes --budget --min-gain --resume --wait --seed --save --storage --benchmark-storage --plan)
 _shtab_deeptweak_doctor_option_strings=(-h --help)
 _shtab_deeptweak_restore_option_strings=(-h --help --target --wait --kubeconfig --context --namespace --image --pod-overlay --boot-image --patience)
@@ -69,7 +69,6 @@ _shtab_deeptweak_show_option_strings=(-h --help --all --json --csv --markdown --
 _shtab_deeptweak_tuned_option_strings=(-h --help --plot --all --json --csv --markdown --explain)
 _shtab_deeptweak_option_strings=(-h --help -V --version)
 
-_shtab_deeptweak_run___save_manifest_COMPGEN=_shtab_compgen_files
 _shtab_deeptweak_run___output_COMPGEN=_shtab_compgen_files
 _shtab_deeptweak_run___cwd_COMPGEN=_shtab_compgen_dirs
 _shtab_deeptweak_run___design_file_COMPGEN=_shtab_compgen_files
