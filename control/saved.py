@@ -1,9 +1,7 @@
 """Fields of a saved run, for both sides: a pytest-benchmark file with DeepTweak's parts.
 
-A field is its type with its possible values, then `unit: meaning`. msgspec checks input by these
-types, and `python -m docs.generate` makes `data/run.schema.json` and docs/reference/run.md of them.
-Everything written is explained here, except in the types of `OPEN`; stock fields are
-pytest-benchmark's.
+A field is its type, then `unit: meaning`. msgspec checks input by these types, and `python -m
+docs.generate` makes `data/run.schema.json` and docs/reference/run.md of them.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -13,8 +11,7 @@ from msgspec import Meta
 from .record import SCHEMA_VERSION
 from .words import Better, Kind, Outcome
 
-# What a clock can have measured of one step: a nanosecond is its tick, and no step takes four
-# months.
+# What a clock can have measured of one step: no step takes four months.
 SHORTEST_S, LONGEST_S = 1e-9, 1e7
 LARGEST, LARGEST_COUNT = 1.7e308, 2**63 - 1
 
@@ -71,9 +68,8 @@ class MachineRecord(TypedDict, total=False):
     python_packages: Annotated[dict[str, str], "version: package → version"]
     gpus: Annotated[
         list[dict[str, Any]] | str,
-        "–: one object per GPU (index, uuid, name, driver_version, memory_total_bytes, "
-        "power_limit_w and its default, min and max, "
-        "sm_clock_max_mhz, persistence_mode), or the reason why there is none",
+        "–: one object per GPU (index, uuid, name, driver_version, memory_total_bytes, limits), or "
+        "the reason why there is none",
     ]
 
 
@@ -82,10 +78,7 @@ class MetricRecord(TypedDict):
     better: Annotated[Better, "word: `lower` or `higher`"]
     unit: Annotated[
         NotRequired[Name],
-        (
-            "name: what `rate_median_per_s` counts per second: `B`, `requests`, `tokens`; "
-            "absent elsewhere"
-        ),
+        "name: what `rate_median_per_s` counts per second; absent elsewhere",
     ]
 
 
@@ -98,16 +91,12 @@ class StudyRecord(TypedDict):
     primary: Annotated[MetricRecord, "–: the metric of the verdict, declared before the run"]
     monitors: Annotated[
         NotRequired[list[str]],
-        (
-            "names: the monitors that were measured instead of tweak sets; absent where "
-            "there were none"
-        ),
+        "names: the monitors that were measured instead of tweak sets",
     ]
     baseline: Annotated[
         NotRequired[list[Name]],
         Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
-        "names: the untouched arms declared before the run as the joint baseline (their geometric "
-        "mean in a block); absent if it is `stock` alone",
+        "names: the untouched arms declared as the joint baseline; absent if it is `stock` alone",
     ]
 
 
@@ -115,9 +104,8 @@ class FactorRecord(TypedDict):
     tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
     name: Annotated[
         Name,
-        "name: the key, or `script:<package>`; `hugepages-<size>` for the boot tokens of a pool, "
-        "which stay together; `<kind>:<key>` "
-        "if two kinds have this key",
+        "name: the key, or `script:<package>`; `hugepages-<size>` for the boot tokens of a pool; "
+        "`<kind>:<key>` if two kinds have this key",
     ]
     kind: Annotated[
         Literal[Kind, "script"],
@@ -126,9 +114,8 @@ class FactorRecord(TypedDict):
     levels: Annotated[
         list[str | None],
         Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
-        "as the kernel's: null (as found on the machine), then values, the manifest's last; for a "
-        "script `run`, for a boot token "
-        "without a value the token; lines that stay together are one value",
+        "as the kernel's: null (as found), then values, the manifest's last; for a script `run`, "
+        "for a boot token without a value the token",
     ]
 
 
@@ -136,7 +123,7 @@ class PointRecord(TypedDict):
     tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
     levels: Annotated[
         dict[str, str | None],
-        "as the kernel's: factor → level, for every factor of that tweak set; null: as found",
+        "as the kernel's: factor → level; null: as found",
     ]
 
 
@@ -145,42 +132,29 @@ class DesignRecord(TypedDict):
     blocks: Annotated[Ordinal, "count: the most blocks any study has"]
     steps: Annotated[
         Ordinal | None,
-        (
-            "steps: measured steps requested with `--steps` (per segment in the design "
-            "`switch`); null: each workload's default"
-        ),
+        "steps: measured steps requested with `--steps`; null: each workload's default",
     ]
     order: Annotated[list[str], "ids: all planned cells in the order of the plan"]
     budget_s: Annotated[
         NotRequired[Positive],
-        ("s: time in which to measure whole blocks (`--budget`); absent if their number was given"),
+        "s: time in which to measure whole blocks (`--budget`)",
     ]
     kind: Annotated[
         Name,
-        (
-            "name: `matrix`, or the value of `--design`; `file` if a design file differs from "
-            "that design's layout"
-        ),
+        "name: `matrix`, the value of `--design`, or `file`",
     ]
     factors: Annotated[
         list[FactorRecord],
-        (
-            "–: what was varied: each setting of the tweak sets that were taken apart; none in a "
-            "matrix"
-        ),
+        "–: each setting of the tweak sets that were taken apart; none in a matrix",
     ]
     points: Annotated[
         dict[str, PointRecord],
-        (
-            "–: tweak set → its point in the design; `stock` and `stock-again` have "
-            "every factor as found and are not listed"
-        ),
+        "–: tweak set → its point in the design, without the stock sets",
     ]
     notes: Annotated[
         dict[str, dict[str, Any]],
-        "–: tweak set → facts about its design, if any: `letters` (letter → factor), "
-        "`runs` (stock included), `generators` (letter → word), `defining_relation`, `resolution`, "
-        "`aliases` (effect → words it cannot be distinguished from; `-` is the opposite)",
+        "–: tweak set → facts about its design: `letters`, `runs`, `generators`, "
+        "`defining_relation`, `resolution`, `aliases` (`-` is the opposite)",
     ]
 
 
@@ -198,7 +172,7 @@ class CommandRecord(TypedDict):
     ]
     rate_unit: Annotated[
         str | None,
-        ("name: what its figures count per second; empty if unknown; null: they are times"),
+        "name: what its figures count per second; empty if unknown; null: they are times",
     ]
     steps: Annotated[Ordinal, "steps: measured steps per cell"]
     warmup: Annotated[Count, "steps: uncounted steps before these"]
@@ -222,25 +196,18 @@ class CommandRecord(TypedDict):
     ]
     step_is: Annotated[
         str | None,
-        (
-            "text: what a step was in the trial, and which bars were ignored; null: there was "
-            "no trial"
-        ),
+        "text: what a step was in the trial; null: there was no trial",
     ]
 
 
 class WorkloadRecord(TypedDict):
     primary: Annotated[
         NotRequired[MetricRecord | None],
-        (
-            "–: the workload's own primary metric, instead of the study's; null or absent: the "
-            "study's"
-        ),
+        "–: the workload's own primary metric, instead of the study's",
     ]
     params: Annotated[
         Values,
-        "as named: the workload's sizes and defaults, and for a variant all its parameters; "
-        "`design.steps` replaces `steps` if it is not null",
+        "as named: the workload's parameters; `design.steps` replaces `steps` if it is not null",
     ]
     description: Annotated[str, "text: what it does"]
     command: Annotated[
@@ -255,10 +222,7 @@ class RequestedSetting(TypedDict):
     ]
     key: Annotated[
         Name,
-        (
-            "name: `vm.swappiness`, `memlock`, `containerd.LimitNOFILE`, `isolcpus`, "
-            "`MALLOC_ARENA_MAX`, `Nice`"
-        ),
+        "name: `vm.swappiness`, `memlock`, `containerd.LimitNOFILE`, `isolcpus`, `Nice`",
     ]
     value: Annotated[str, "as the kernel's: as written in the manifest"]
     package: Annotated[str, "name: the package it is in"]
@@ -273,10 +237,7 @@ class ScriptRecord(TypedDict):
 class TweakSetRecord(TypedDict):
     path: Annotated[
         str | None,
-        (
-            "path: the manifest; null for the two stock sets, and for sets that a design "
-            "derived from another"
-        ),
+        "path: the manifest; null for stock sets, and for sets that a design derived",
     ]
     sha256: Annotated[Sha256 | None, "hex: of the manifest that was applied, as it was read"]
     description: Annotated[str, "text: from the manifest"]
@@ -288,8 +249,7 @@ class TweakSetRecord(TypedDict):
     warnings: Annotated[list[str], "text: what looks wrong in the manifest"]
     monitor: Annotated[
         NotRequired[Name],
-        "name: of the arm's monitor, with the parameters that differ from their defaults, as in "
-        "`psutil_thread:interval_s=0.01`; absent for tweak sets and the stock sets",
+        "name: of the arm's monitor, as in `psutil_thread:interval_s=0.01`; absent for tweak sets",
     ]
 
 
@@ -324,9 +284,7 @@ class MachineCheck(TypedDict):
     restored: Annotated[bool, "yes/no: everything the run wrote is back"]
     notes: Annotated[
         NotRequired[list[str]],
-        "–: what else was needed to put it back: a pod of the operator killed, a finalizer "
-        "removed; a failed undo script; a file that scripts changed outside the snapshot; with "
-        "`-n`, `node: note`",
+        "–: what else was needed to put it back, as a finalizer removed; with `-n`, `node: note`",
     ]
 
 
@@ -337,7 +295,7 @@ class RunRecord(TypedDict):
     ended_utc: Annotated[Utc, "UTC: when the last cell was over"]
     interrupted: Annotated[
         bool,
-        "yes/no: the run was stopped before its last cell; cells that did not run are not listed",
+        "yes/no: the run was stopped before its last cell",
     ]
     studies: Annotated[
         dict[str, StudyRecord], "–: by name; a study is one file under `benchmarks/`"
@@ -345,15 +303,11 @@ class RunRecord(TypedDict):
     design: Annotated[DesignRecord, "–: how the cells were laid out"]
     workloads: Annotated[
         dict[str, WorkloadRecord],
-        "–: by name; a variant's name, as in `io_train:format=npz:cache=cold`, has its parameters "
-        "in declared order, without those that the others imply",
+        "–: by name; a variant's name has its parameters, as in `io_train:format=npz:cache=cold`",
     ]
     tweaksets: Annotated[
         dict[str, TweakSetRecord],
-        (
-            "–: by name; `stock` and `stock-again` are the untouched machine; a monitor is "
-            "listed too, without settings"
-        ),
+        "–: by name; `stock` and `stock-again` are the untouched machine; monitors are listed too",
     ]
     cells: Annotated[list[CellEntry], "–: in the order they ran; with `-n`, in plan order"]
     telemetry_file: Annotated[
@@ -365,10 +319,7 @@ class RunRecord(TypedDict):
     ]
     nodes: Annotated[
         NotRequired[dict[str, dict[str, Any]]],
-        (
-            "–: node → its facts, as in `machine_info.deeptweak`, which then holds those that all "
-            "nodes share; absent with `--target=local`"
-        ),
+        "–: node → its facts, where `machine_info.deeptweak` holds those that all share",
     ]
 
 

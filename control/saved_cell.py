@@ -37,8 +37,7 @@ class PlaceRecord(TypedDict):
     ]
     api_requests: Annotated[
         Count,
-        "count: requests to the API server during the cell's workload; a watch or a followed log "
-        "counts as one; in turns, the cell's share of the block's count",
+        "count: requests to the API server during the cell's workload; a watch counts as one",
     ]
     pod: Annotated[NotRequired[Name], "name"]
     pod_uid: Annotated[NotRequired[Name], "uuid"]
@@ -48,13 +47,11 @@ class PlaceRecord(TypedDict):
     agent_image_id: Annotated[NotRequired[str], "digest: of the node agent"]
     boot_id: Annotated[
         NotRequired[str],
-        "uuid: of the boot in which the workload ran; with boot tokens, not "
-        "`extra_info.environment.boot_id`, which is read when the cell begins",
+        "uuid: of the boot in which the workload ran",
     ]
     resources: Annotated[
         NotRequired[dict[str, Any]],
-        "as Kubernetes writes it: requests and limits of the workload's container as it ran, "
-        "perhaps from the namespace's LimitRange; absent if there were none",
+        "as Kubernetes writes it: requests and limits of the workload's container as it ran",
     ]
     gpu_uuids: Annotated[
         NotRequired[list[str]], "uuid: GPUs that the workload could use; absent if none"
@@ -65,51 +62,38 @@ class PlaceRecord(TypedDict):
 class TweakRecord(TypedDict):
     requested: Annotated[
         Values,
-        "as the kernel's: key → requested value; process settings as in `/proc`: limits in bytes, "
-        "seconds (`LimitRTTIME` microseconds) or counts, `soft:hard` where these differ",
+        "as the kernel's: key → requested value; process settings as in `/proc`",
     ]
     before: Annotated[
         Values,
-        "as the kernel's: key → value found before; for process settings, the harness's own: null "
-        "for an unset variable, `(another value)` for one that was set to something else, "
-        "which may be a secret; null on a cluster, where it was not read",
+        "as the kernel's: key → value found before; of process settings, the harness's own, and "
+        "null on a cluster",
     ]
     observed: Annotated[
         Values,
         "as the kernel's: key → value read back after writing; process settings when the workload "
-        "has just started and, except for variables and on a cluster, again after its last step: "
-        "a difference fails the cell",
+        "has started",
     ]
     restored: Annotated[
         Values,
-        (
-            "as the kernel's: key → value read back at the end of the cell; without process "
-            "settings, which end with the process"
-        ),
+        "as the kernel's: key → value read back at the end of the cell",
     ]
     side_effects: Annotated[
         dict[str, Change],
-        "as the kernel's: path → [before, after] of tunables that changed although not requested "
-        "by name: by scripts, or adjusted by the kernel",
+        "as the kernel's: path → [before, after] of tunables that changed unasked",
     ]
     by_scripts: Annotated[
         NotRequired[list[str]],
-        "paths of side_effects that the set's scripts name: written, not adjusted by the kernel",
+        "paths of side_effects that the set's scripts name",
     ]
     already_in_force: Annotated[list[str], "keys: requested, but already in force"]
     left_alone: Annotated[
         NotRequired[dict[str, Change]],
-        (
-            "as the kernel's: path → [found, what had been written]: changed by another program "
-            "since, so not put back; absent if none"
-        ),
+        "as the kernel's: path → [found, written]: changed by another program, so not put back",
     ]
     elsewhere: Annotated[
         NotRequired[dict[str, Change]],
-        (
-            "as the kernel's: path → [before, after]: changed by others since the process last "
-            "looked, at most a second before; absent if none"
-        ),
+        "as the kernel's: path → [before, after]: changed by others during the cell",
     ]
     apply_s: Annotated[Amount, "s: to write and read back"]
     restore_s: Annotated[Amount, "s: to put back and read back"]
@@ -127,22 +111,16 @@ class WorkloadFacts(TypedDict, total=False):
     cpu_s_covers: Annotated[str, "text: whose processor time `cpu_s` counts"]
     kaito: Annotated[
         dict[str, Any],
-        "–: what KAITO's image reported about its measurement (`--workload-via=FILE`): `preset`, "
-        "`metrics`, `missing` (why), "
-        "`window_s`; then there is one step, the measurement, and what is not "
-        "reported (`cpu_s`, `loss`, "
-        "`start_monotonic_s`) has no column",
+        "–: what KAITO's image reported (`--workload-via=FILE`): `preset`, `metrics`, `missing` "
+        "(why), `window_s`; the measurement is one step",
     ]
     gpu_uuids: Annotated[
         list[str],
-        "names: the GPUs the process may use, as `nvidia-smi -L` calls them; absent on a CPU",
+        "names: the GPUs the process may use; absent on a CPU",
     ]
     rate_unit: Annotated[
         str,
-        (
-            "name: what `extra_info.steps.rate_per_s` counts per second: `B`, `requests`, "
-            "`tokens`, …"
-        ),
+        "name: what `extra_info.steps.rate_per_s` counts: `B`, `requests`, `tokens`, …",
     ]
     data_crc32: Annotated[
         str | int, "hex: fingerprint of the samples; cells are compared only if theirs are equal"
@@ -153,17 +131,14 @@ class StepsRecord(TypedDict):
     wall_s: Annotated[list[Seconds], Meta(min_length=1), "s: wall time of the step"]
     cpu_s: Annotated[
         NotRequired[list[Duration]],
-        "s: processor time of the step, see `extra_info.workload_facts.cpu_s_covers`",
+        "s: processor time of the step, see `cpu_s_covers`",
     ]
     samples: Annotated[list[Count], "count: samples processed"]
     tokens: Annotated[NotRequired[list[Count]], "count: tokens processed; 0 if the work has none"]
     loss: Annotated[NotRequired[list[Finite]], "number: training loss"]
     rate_per_s: Annotated[
         NotRequired[list[Positive]],
-        (
-            "1/s: the program's own rate in the step, see "
-            "`extra_info.workload_facts.rate_unit`; `wall_s` is by our own clock"
-        ),
+        "1/s: the program's own rate in the step, see `rate_unit`",
     ]
     start_monotonic_s: Annotated[
         NotRequired[list[Finite]],
@@ -172,8 +147,8 @@ class StepsRecord(TypedDict):
     warmup: Annotated[Count, "steps: how many at the beginning are warm-up"]
     overlap: Annotated[
         NotRequired[Literal[True]],
-        "yes: a step may begin before the previous one ends, as with jobs that wait together: "
-        "steps are in the order in which they ended, and have no throughput; absent elsewhere",
+        "yes: a step may begin before the previous one ends, as with jobs that wait together; "
+        "absent elsewhere",
     ]
 
 
@@ -181,10 +156,7 @@ class SegmentRecord(TypedDict):
     pair: Annotated[Ordinal, "number: which pair, from 1"]
     arm: Annotated[
         InForce,
-        (
-            "–: `found`: under the values found on the machine, or without the monitor; `set`: "
-            "under those of the tweak set, or with it"
-        ),
+        "–: `found`: the machine as found, or without the monitor; `set`: with the tweak set or it",
     ]
     first: Annotated[
         Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"
@@ -201,19 +173,15 @@ class Turn(TypedDict):
     steps: Annotated[Ordinal, "steps: their number"]
     others_cpu_s: Annotated[
         NotRequired[Duration | None],
-        "s: CPU time that others used during the slice: neither the workload, nor the harness "
-        "and its sampler, nor the kernel's threads; "
-        "null if unknown, and in an arm's last slice, after which its process is gone",
+        "s: CPU time that others used during the slice, without harness, sampler and kernel "
+        "threads; null if unknown, and in an arm's last slice",
     ]
 
 
 class MonitorDetails(TypedDict, total=False):
     start_cpu_s: Annotated[
         Amount | None,
-        (
-            "s: for a monitor `beside`: processor time of its first process and its daemons "
-            "until it was at work; absent with `cpu_s`"
-        ),
+        "s: for a monitor `beside`: its processor time until it was at work",
     ]
     stop_cpu_s: Annotated[Amount | None, "s: the same, after it was told to stop"]
     at_work_s: Annotated[
@@ -226,24 +194,19 @@ class MonitorRecord(TypedDict):
     base: Annotated[str | None, "name: its class in `fixtures/monitors/catalogue/`"]
     kind: Annotated[
         Literal["inside", "beside", "around"] | None,
-        (
-            "word: `inside` the workload's process, `beside` it as a separate process, or "
-            "`around`: it started the workload"
-        ),
+        "word: `inside` the workload's process, `beside` it, or `around`: it started the workload",
     ]
     params: Annotated[Values, "as named: all its parameters"]
     version: Annotated[str | None, "text: as the program reports it"]
     cpu_s: Annotated[
         Amount | None,
-        "s: processor time of its processes from start to end, and of its daemons during "
-        "that time (null if these are unknown or changed); for "
-        "`around`, of all processes but the workload's; null for `inside`, whose time is "
-        "in the workload's",
+        "s: processor time of its processes and daemons from start to end; null for `inside`, "
+        "whose time is in the workload's",
     ]
     wall_s: Annotated[Amount | None, "s: from its start to its end"]
     peak_rss_bytes: Annotated[
         Count | None,
-        "bytes: largest resident size, summed over its processes, also while it wrote its report",
+        "bytes: largest resident size, summed over its processes",
     ]
     written_bytes: Annotated[
         Count | None, "bytes: files in its folder at the end: its output and reports"
@@ -267,15 +230,12 @@ class Usage(TypedDict):
     peak_rss_bytes: Annotated[Count | None, "bytes: largest resident size"]
     written_bytes: Annotated[
         Count | None,
-        (
-            "bytes: that it caused to be written to disks (`write_bytes` of `/proc/self/io`); "
-            "files in memory do not count"
-        ),
+        "bytes: written to disks (`write_bytes` of `/proc/self/io`)",
     ]
     load_average_1min: Annotated[Amount, "processes: the machine's load average when it ended"]
     energy_j: Annotated[
         Amount | None,
-        "J: used by the processor packages from its start to its exit, for whatever program (RAPL)",
+        "J: of the processor packages from its start to its exit (RAPL)",
     ]
     missing: Annotated[dict[str, Name], "text: field → why it is null"]
 
@@ -283,11 +243,10 @@ class Usage(TypedDict):
 class TelemetryRecord(TypedDict):
     summary: Annotated[
         dict[str, Finite | None],
-        "as named: column and statistic → value over the measured steps (without start-up and "
-        "warm-up): `_mean`, `_min`, `_max`; "
-        "`_total` is a counter's increase; `steal_s` is CPU time that the hypervisor gave to "
-        "others, `sampler_missed_ticks_total` the number of late samples, `others_cpu_s_total` "
-        "other programs' CPU time in all slices but the last",
+        "as named: column and statistic → value over the measured steps: `_mean`, `_min`, `_max`, "
+        "`_total` (a counter's increase); `steal_s`: CPU time that the hypervisor gave to others; "
+        "`sampler_missed_ticks_total`: late samples; `others_cpu_s_total`: other programs' CPU "
+        "time in all slices but the last",
     ]
     missing: Annotated[dict[str, str], "text: source or column → why it has no values"]
     hz: Annotated[NotRequired[Positive], "1/s: samples requested"]
@@ -310,34 +269,22 @@ class Environment(TypedDict):
 class Metrics(TypedDict, total=False):
     throughput_samples_per_s: Annotated[
         Positive,
-        (
-            "samples/s: sum of samples / sum of wall time (never a mean of rates); absent where "
-            "steps overlap"
-        ),
+        "samples/s: sum of samples / sum of wall time; absent where steps overlap",
     ]
     throughput_tokens_per_s: Annotated[
         Positive | None, "tokens/s: sum of tokens / sum of wall time; absent if there are none"
     ]
     rate_median_per_s: Annotated[
         Positive,
-        (
-            "1/s: median of the rates that the program reported, see "
-            "`extra_info.workload_facts.rate_unit`; absent if there are none"
-        ),
+        "1/s: median of the rates that the program reported; absent if there are none",
     ]
     step_time_p10_s: Annotated[
         Positive, "s: 10th percentile of wall time, linear between order statistics"
     ]
     step_time_round_adjusted_s: Annotated[
         Positive,
-        "s: if cells took turns: a step's time without what each round did to all cells of "
-        "the block alike. The logarithm of a step's time is the "
-        "cell's value at that place in the slice plus a level of that round and place, fitted "
-        "robustly over the block's cells; places are "
-        "weighted by their share of the time, and scaled to the mean step time of all cells; "
-        "slowdown by other programs is taken out, at most by the CPU time they used "
-        "(`control/turns.py`). Schema version 9 had no such bound; up to version 8, it was the "
-        "median over rounds of the slices' mean step times",
+        "s: if cells took turns: a step's time without what each round did to all cells of the "
+        "block alike, nor slowdown by other programs (`control/turns.py`)",
     ]
     step_time_median_s: Annotated[Positive, "s: median of wall time"]
     step_time_mean_s: Annotated[Positive, "s: mean of wall time"]
@@ -370,9 +317,8 @@ class CellRecord(TypedDict):
     duration_s: Annotated[NotRequired[Amount], "s: the whole cell: apply, start, steps, restore"]
     tweak: Annotated[
         NotRequired[TweakRecord],
-        "–: kernel values that the tweak set writes, and what its `process` packages set in the "
-        "workload's process; boot tokens and the "
-        "limits of `ulimit.conf` are not listed here",
+        "–: kernel values that the tweak set writes, and its process settings; no boot tokens and "
+        "no limits of `ulimit.conf`",
     ]
     workload_facts: Annotated[
         WorkloadFacts, "–: facts that the workload reports; some workloads add more"
@@ -389,29 +335,22 @@ class CellRecord(TypedDict):
     segments: Annotated[
         NotRequired[list[SegmentRecord]],
         Meta(min_length=2),
-        "–: with `--design=switch`: in the order they ran, two per pair, in random order, which "
-        "do the same work; `metrics` cover the "
-        "counted steps of the arm `set`; `telemetry` and `usage` cover both arms",
+        "–: with `--design=switch`: two per pair, in the order they ran, which do the same work; "
+        "`metrics` cover the counted steps of the arm `set`, `telemetry` and `usage` both arms",
     ]
     turns: Annotated[
         NotRequired[list[Turn]],
         Meta(min_length=2),
         "–: with `--design=turns`: one per slice, in the order they ran; slices of a round do the "
-        "same work; `telemetry` covers the cell's "
-        "own slices",
+        "same work",
     ]
     report: Annotated[
         NotRequired[dict[str, list[dict[str, Any]]]],
-        (
-            "–: name → rows that the workload reported under that name, in order "
-            "(docs/reference/run.md lists them)"
-        ),
+        "–: name → rows that the workload reported under that name, in order",
     ]
     monitor: Annotated[
         NotRequired[MonitorRecord],
-        "–: in every cell of a run that measures monitors; no step includes its start or its "
-        "stop. "
-        "For `stock` and `stock-again`, all is null, with the reason in `missing.monitor`",
+        "–: in every cell of a run that measures monitors; all null for the stock sets",
     ]
     usage: Annotated[
         NotRequired[Usage], "–: of the workload's whole process, including a monitor inside it"
