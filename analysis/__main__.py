@@ -22,9 +22,8 @@ from control.called import INSTALL, JUDGE
 
 from . import render
 from .answer import Answer
-from .files import reason_of
+from .files import complain, mend, reason_of, say, silence
 from .plain import one_line
-from .streams import complain, mend, say, silence
 from .subcommands import Parser, add_parser
 from .terms import Refused
 from .wording import suggestion

@@ -26,9 +26,7 @@ PLACE = {"target": "target", "apply": "apply", "workload-via": "workload_via", "
 def command_for(run: Run, *more: str, workloads: Collection[str] | None = None) -> tuple[str, ...]:
     """Return the argument list of the command that repeats a run's arms.
 
-    `more` are further options, such as the number of blocks. `workloads` restricts the workloads
-    (default: all in the run). If tweak sets did not meet every workload, the study decides which
-    meet which, and all are measured.
+    `more` are further options; `workloads` restricts the workloads.
     """
     options = [*more, *_options(run, workloads)]
     command = next((known.command for known in run.workloads.values() if known.command), None)

@@ -155,7 +155,6 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 
 def _head(answer: Answer) -> Section:
-    """Put an answer's title above its findings; without findings the title becomes a line."""
     return (
         Section(answer.title, answer.findings)
         if answer.findings

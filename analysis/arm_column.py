@@ -48,13 +48,11 @@ def by_column(
 ) -> Levels:
     """Relabel an arm's runs so that the levels of a column are their tweak sets.
 
-    Cells are compared if they differ in the column only: same kind of workload, same other
-    parameters. A parameter that is unset on one side (such as the time of a fault, if there is
-    none) is not a difference. `only` restricts the workloads; for the column `workload` it
-    restricts the levels.
+    Cells are compared if they differ in the column only; a parameter that is unset on one side is
+    no difference. `only` restricts the workloads, or the levels of the column `workload`.
 
     Raises: UnknownName, if the column or baseline does not exist. Refused, if no baseline is named,
-    the column has one level, or all its levels differ in other columns too.
+    or there is nothing to compare it with.
     """
     runs, notes, doubted = [], dict[str, None](), dict[tuple[str, str], str]()
     only = joined_names(only, {name for run in arm.runs for name in run.workloads})
@@ -83,7 +81,6 @@ def by_column(
 def _doubted(
     groups: Groups, baseline: str, failed: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield levels whose untouched arms differ, under the level's or the baseline's workload."""
     for group, arms in groups.items():
         for level, (workload, _) in arms.items():
             if reason := failed.get(workload) or failed.get(arms[baseline][0]):
@@ -94,7 +91,6 @@ Place = tuple[str, str | None]  # a workload, and a node if that is the column
 
 
 def _levels(run: Run, column: str, tweakset: str, only: Sequence[str]) -> dict[Place, str]:
-    """Return the level per workload (and node) measured under the tweak set, if it has one."""
     cells = [
         cell
         for cell in run.cells
@@ -180,7 +176,6 @@ def _groups(
 
 
 def _differences(run: Run, column: str, base: Place, other: Place) -> Iterator[str]:
-    """Yield the other parameters in which two workloads differ, with both values."""
     first, second = (run.workloads[place[0]] for place in (base, other))
     if _kind(first) != _kind(second):
         yield WORKLOAD
@@ -201,7 +196,6 @@ def _kind(workload: SavedWorkload) -> str:
 
 
 def _free_name(run: Run, level: str, place: Place, taken: Mapping[str, Place]) -> str:
-    """Name an arm by its level; if that name is taken, add what else distinguishes it."""
     if level not in taken:
         return level
     first, second = (run.workloads[name].params for name in (taken[level][0], place[0]))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -13,6 +15,7 @@ from control.names import first_few
 
 from .checks import different_data
 from .load import GLOB, load_each
+from .plain import PLACE
 from .terms import Cell, Refused, Run, SavedTweakSet, UnknownName
 from .wording import suggestion
 
@@ -24,7 +27,15 @@ SHOWN_NAMES = 12  # in an error message
 TWEAKSET, MONITOR, WORKLOAD, NODE = "tweakset", "monitor", "workload", "node"  # columns with arms
 TOGETHER = " + "  # joins the names of arms that form the baseline together
 BASELINE = "baseline"  # the value of `--relative-to` for each study's declared baseline
-DEEPTWEAK = "deeptweak-csv"
+ORDERS = ("name", "time")
+ORDER_HELP = (
+    "order of the runs: name (of the file, 9 before 10), or time (of the file, for runs without a "
+    "date)"
+)
+ORDER_HINT = (
+    "If file names (or the files' times) follow the order of measurement, add --order=name (or "
+    "time)."
+)
 # A run and one of its blocks: two cells that share them ran close in time.
 Place = tuple[str, int]
 
@@ -33,8 +44,7 @@ Place = tuple[str, int]
 class Arm:
     """One side of a comparison: runs and a tweak set in them; None pairs tweak sets by name.
 
-    `declared`: no tweak set was named, so the arms that the study declared its baseline are meant.
-    `notes` appear below the comparison.
+    `declared`: the arms that the study declared its baseline are meant. `notes` go below the table.
     """
 
     label: str
@@ -42,6 +52,10 @@ class Arm:
     tweakset: str | None = None
     declared: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def workloads(self) -> set[str]:
+        return {name for run in self.runs for name in run.workloads}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +78,7 @@ class Side:
 def read_arm(text: str, refused: list[str]) -> Arm:
     """Read the runs that `PATH[:TWEAKSET]` names as one arm; PATH is a file, quoted glob or folder.
 
-    One configuration in a DeepTweak directory, `DIR/exp1`, is a tweak set of the run `DIR`:
-    the same as `DIR:exp1`. Files that cannot be read are added to `refused`, one line per file.
+    `DIR/exp1` in a DeepTweak directory is `DIR:exp1`. Unreadable files are added to `refused`.
 
     Raises: Refused, if nothing can be read. UnknownName, if a run lacks the tweak set.
     """
@@ -73,11 +86,8 @@ def read_arm(text: str, refused: list[str]) -> Arm:
     own: list[str] = []
     runs = distinct(load_each([path], own), own)
     if not runs:
-        raise Refused(
-            own[0]
-            if len(own) == 1
-            else f"{path}: none of {len(own)} files can be read; the first: {own[0]}"
-        )
+        several = f"{path}: none of {len(own)} files can be read; the first: " if own[1:] else ""
+        raise Refused(f"{several}{own[0]}")
     refused += own
     for run in runs:
         must_have(run, "tweak set", filter(None, [tweakset]), run.tweaksets)
@@ -122,33 +132,27 @@ def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -
             )
 
 
-def _configuration(text: str) -> tuple[str, str] | None:
-    folder = Path(text)
-    try:
-        if not (folder / "benchmark.csv").is_file():
-            return None
-        folder = folder if folder.name and ".." not in folder.parts else folder.resolve()
-    except (OSError, ValueError):  # not a valid file name; the reader reports it
-        return None
-    return str(folder.parent), folder.name
-
-
 def split(text: str) -> tuple[str, str | None]:
     """Split `PATH[:TWEAKSET]` into the path and the tweak set."""
-    if configuration := _configuration(text):
-        return configuration
+    folder = Path(text)
+    try:
+        if (folder / "benchmark.csv").is_file():  # a configuration of DeepTweak
+            folder = folder if folder.name and ".." not in folder.parts else folder.resolve()
+            return str(folder.parent), folder.name
+    except (OSError, ValueError):  # not a valid file name; the reader reports it
+        return text, None
     path, colon, tweakset = text.rpartition(":")
-    if not colon or Path(text).exists() or not (Path(path).exists() or GLOB & set(path)):
+    if not colon or folder.exists() or not (Path(path).exists() or GLOB & set(path)):
         return text, None
     return path, tweakset
 
 
 def on_one_side(base: Arm, candidate: Arm) -> list[str]:
     """Name the workloads that only one of two arms has, and which are therefore not compared."""
-    first, second = (
-        {name for run in arm.runs for name in run.workloads} for arm in (base, candidate)
+    sides = (
+        (base, base.workloads - candidate.workloads),
+        (candidate, candidate.workloads - base.workloads),
     )
-    sides = ((base, first - second), (candidate, second - first))
     return [
         f"only in {arm.label}, so not compared: {first_few(sorted(names), SHOWN_NAMES)}."
         for arm, names in sides
@@ -156,32 +160,44 @@ def on_one_side(base: Arm, candidate: Arm) -> list[str]:
     ]
 
 
-def of_one_workload(base: Arm, candidate: Arm) -> Arm:
-    """Rename the candidate's only workload to the base's, if both are DeepTweak directories.
+def in_order(runs: Iterable[Run], order: str | None) -> list[Run]:
+    """Set the runs' places in time: by name their number (`#0012`), by time the undated files'."""
+    if order == "name":
+        return _numbered([list(runs)])
+    return [
+        run
+        if run.started_utc or order is None
+        else replace(run, started_utc=_changed_utc(Path(run.origin)))
+        for run in runs
+    ]
 
-    Such a directory names its workload after the node.
-    """
-    names = [{name for run in arm.runs for name in run.workloads} for arm in (base, candidate)]
-    if any(run.format != DEEPTWEAK for arm in (base, candidate) for run in arm.runs) or any(
-        len(each) != 1 for each in names
-    ):
-        return candidate
-    (name,), (other,) = names
-    if name == other:
-        return candidate
-    runs = tuple(
-        replace(
-            run,
-            workloads={name: replace(run.workloads[other], name=name)},
-            cells=tuple(replace(cell, workload=name) for cell in run.cells),
-        )
-        for run in candidate.runs
+
+def arms_in_order(base: Arm, candidate: Arm, order: str | None) -> tuple[Arm, Arm]:
+    """Order the runs of two arms likewise; by name, a single candidate comes after its baseline."""
+    if order is None:
+        return base, candidate
+    last = list(candidate.runs) if order == "name" and len(candidate.runs) == 1 else []
+    earlier = [run for run in both(base, candidate).runs if run not in last]
+    placed = _numbered([earlier, last]) if order == "name" else in_order(earlier, order)
+    known = {run.origin: run for run in placed}
+    base, candidate = (
+        replace(arm, runs=tuple(known[run.origin] for run in arm.runs)) for arm in (base, candidate)
     )
-    note = (
-        f"workloads {name} and {other}, of two nodes, are compared as one: any difference "
-        "includes that of the nodes."
-    )
-    return replace(candidate, runs=runs, notes=(note,))
+    return base, candidate
+
+
+def _numbered(groups: Sequence[Sequence[Run]]) -> list[Run]:
+    runs = [run for group in groups for run in sorted(group, key=_by_name)]
+    return [replace(run, started_utc=f"{PLACE}{at:04}") for at, run in enumerate(runs, 1)]
+
+
+def _by_name(run: Run) -> list[tuple[int, str]]:
+    parts = re.split(r"(\d+)", f"{Path(run.origin).name} {run.origin}")
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def _changed_utc(path: Path) -> str:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
 
 
 def same_runs(arm: Arm, other: Arm) -> bool:
@@ -248,9 +264,9 @@ def _pool(sides: Sequence[Side]) -> Side:
 
 
 def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
-    """Merge untouched cells of one block into one, with geometric means of the metrics they share.
+    """Merge untouched cells of one block into one, with geometric means of their shared metrics.
 
-    The merged cell counts as measured only if all were, with equal work.
+    It counts as measured only if all were, with equal work.
     """
     cells = tuple(cell for cell in arms.values() if cell is not None)
     whole = replace(
@@ -262,8 +278,7 @@ def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
         if cell.outcome != "measured":
             return replace(whole, outcome=cell.outcome, reason=f"{arm}: {cell.reason}")
     for cell in cells[1:]:
-        reason = different_data(cells[0], cell)
-        if reason:
+        if reason := different_data(cells[0], cell):
             return replace(whole, outcome="skipped", reason=f"{name}: {reason}")
     metrics: dict[str, float] = {}
     for metric in cells[0].metrics:
@@ -279,10 +294,7 @@ def parts(cell: Cell) -> tuple[Cell, ...]:
 
 
 def met(arm: Arm, study: str) -> dict[str, list[str]]:
-    """Return the tweak sets that each workload of a study ran under: workload → names.
-
-    Names are in the order of the runs' lists, stock arms first.
-    """
+    """Return the tweak sets under which each workload of a study ran, stock arms first."""
     result: dict[str, set[str]] = {}
     for run in arm.runs:
         for cell in run.cells:
@@ -299,9 +311,7 @@ def met(arm: Arm, study: str) -> dict[str, list[str]]:
 
 
 def no_copies(runs: Iterable[Run]) -> None:
-    """Check that no two cells have identical times, within a run or across runs.
-
-    A copy is found under any run, tweak set or block: copied data are not a second measurement.
+    """Check that no two cells have identical times: copied data are not a second measurement.
 
     Raises: Refused, naming the two cells.
     """
@@ -325,17 +335,11 @@ def times_of(run: Run) -> Iterator[tuple[object, Cell]]:
 def _every_times(run: Run) -> Iterator[tuple[object, Cell]]:
     for cell in run.cells:
         if cell.outcome == "measured":
-            yield (
-                (
-                    cell.workload,
-                    cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values()),
-                ),
-                cell,
-            )
+            steps = cell.steps
+            yield (cell.workload, steps.wall_s if steps else tuple(cell.metrics.values())), cell
 
 
 def _by_chance(cell: Cell) -> bool:
-    """Return whether another cell may have exactly the same times by chance."""
     if cell.steps is not None:
         return alike_by_chance(cell.steps.wall_s)
     values = [value for name, value in cell.metrics.items() if name.startswith("step_time_")]
@@ -371,10 +375,9 @@ def _tick(times: Iterable[float], least: float, slack: float) -> float:
 
 
 def without_candidate(base: Arm, candidate: Arm) -> tuple[Arm, list[str]]:
-    """Drop the candidate itself from several baseline runs, with a line per dropped run.
+    """Drop the candidate itself, accepted since, from several baseline runs; name those dropped.
 
-    This happens after the candidate was accepted. A run is the candidate if it has its id, or its
-    exact times under another name.
+    It has the candidate's id, or its exact times under another name.
     """
     if (
         len(base.runs) == 1

@@ -12,60 +12,61 @@ from control.called import JUDGE
 from control.names import first_few, undigested
 from control.t_test import ALPHA, t_interval
 
-from .terms import Cell, Comparison, NotComparable, Run, SavedTweakSet, Setting
+from .terms import Cell, Comparison, NotComparable, Run, SavedTweakSet
 from .wording import listed, percent, probability, unsigned
 
 LEVEL = 0.05
 NAMED = 3  # cells of one reason
-AVAILABLE = "mem_available_bytes_mean"
-HUGEPAGE_BYTES = 2 << 20
-LEAST_BYTES = 1 << 28  # less is lost in what other programs allocate and free
 # Kinds of settings that every cell reads back, from the kernel or the workload's process.
 READ_BACK = ("sysctl", "environment", "process")
 # Facts about a workload that must agree: its data and where it ran.
 SAME_WORK = ("data_crc32", "device")
 
 
-def must_be_in_force(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> None:
-    """Check that every requested kernel or process value was in force in every cell.
+def must_be_sound(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> None:
+    """Check an arm's cells: settings in force, metrics that agree with steps, and no job lost.
 
-    This is the manipulation check. It omits boot tokens and the limits of `ulimit.conf`: the run
-    side checks these and skips or fails the cell.
+    Raises: NotComparable.
+    """
+    must_be_in_force(tweakset, cells)
+    must_not_contradict(cells)
+    must_have_done_its_jobs(cells)
+
+
+def must_be_in_force(tweakset: SavedTweakSet, cells: Iterable[Cell]) -> None:
+    """Check that every requested kernel or process value was in force (the manipulation check).
+
+    The run side checks boot tokens and the limits of `ulimit.conf`, and skips or fails the cell.
 
     Raises: NotComparable, naming the settings and blocks.
     """
     failed: dict[str, list[int]] = {}
+    named = [setting.key for setting in tweakset.requested if setting.kind in READ_BACK]
     for cell in cells:
         requested: Mapping[str, object] = cell.applied.requested if cell.applied else {}
         observed: Mapping[str, object] = cell.applied.observed if cell.applied else {}
-        for key in dict.fromkeys(
-            [
-                *(setting.key for setting in tweakset.requested if setting.kind in READ_BACK),
-                *requested,
-            ]
-        ):
+        for key in dict.fromkeys([*named, *requested]):
             if key not in requested or observed.get(key) is None:
-                failed.setdefault(f"{key} was not read back", []).append(cell.block)
+                line = f"{key} was not read back"
             elif not means(key, requested[key], observed[key]):
-                failed.setdefault(
-                    f"{key} was requested as {requested[key]} but read back as {observed[key]}", []
-                ).append(cell.block)
+                line = f"{key} was requested as {requested[key]} but read back as {observed[key]}"
+            else:
+                continue
+            failed.setdefault(line, []).append(cell.block)
     if failed:
         lines = "; ".join(f"{line} ({listed(blocks)})" for line, blocks in failed.items())
         raise NotComparable(f"{tweakset.name} was not in force: {lines}.")
 
 
 def must_not_contradict(cells: Iterable[Cell]) -> None:
-    """Check that each cell's saved metrics agree with its steps; if not, one of the two was edited.
+    """Check that saved metrics agree with their steps; else one of the two was edited.
 
     Raises: NotComparable, naming the cells.
     """
-    names = [cell.id for cell in cells if cell.contradictions]
-    if names:
-        verb, whose = ("contradict", "their") if len(names) > 1 else ("contradicts", "its")
+    if names := [cell.id for cell in cells if cell.contradictions]:
         raise NotComparable(
-            f"{', '.join(names)} {verb} {whose} own steps (see the warnings): the file was "
-            "damaged or edited."
+            f"saved metrics contradict the steps of {', '.join(names)} (see the warnings): the "
+            "file was damaged or edited."
         )
 
 
@@ -112,10 +113,8 @@ def _number(word: str) -> int | str:
 def same_machine(arms: Sequence[SavedTweakSet], pairs: Iterable[tuple[Cell, Cell]]) -> bool:
     """Return whether two arms ran on the same untouched machine, so that any difference is noise.
 
-    True if tweak sets are compared, no monitor ran, the requested values were already in force,
-    boot tokens came from one boot shared by both, and the workloads' limits were equal. Scripts
-    count by their observed changes: a script that changed no tunable in any cell gets no credit for
-    chance.
+    Requested values were in force before, boot tokens came from one shared boot, and no monitor
+    ran. Scripts count by their observed changes.
     """
     if any(arm.monitor or arm.level_of for arm in arms):
         return False
@@ -124,26 +123,19 @@ def same_machine(arms: Sequence[SavedTweakSet], pairs: Iterable[tuple[Cell, Cell
         for arm, cell in zip(arms, pair, strict=True):
             if cell.applied is None or (arm.scripts and cell.applied.side_effects):
                 return False  # without a record of applied values, the changes are unknown
-            if any(
-                setting.kind in READ_BACK and setting.key not in cell.applied.already_in_force
-                for setting in arm.requested
-            ):
+            there = cell.applied.already_in_force
+            if any(one.kind in READ_BACK and one.key not in there for one in arm.requested):
                 return False
             boots.add(cell.boot_id)
         if pair[0].limits != pair[1].limits:
             return False
-    return len(boots) == 1 or not any(
-        setting.kind == "boot" for arm in arms for setting in arm.requested
-    )
+    return len(boots) == 1 or not any(one.kind == "boot" for arm in arms for one in arm.requested)
 
 
 def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
-    """Check that every job of a cell's stream finished: otherwise lost jobs would look like a gain.
+    """Check that every job of a stream finished: otherwise lost jobs would look like a gain.
 
-    A job that failed or was given up has no completion time.
-
-    Raises: NotComparable, with the number of unfinished jobs, or if jobs and steps differ in
-    number.
+    Raises: NotComparable, also if jobs and steps differ in number.
     """
     lost, of, under = 0, 0, ""
     for cell in cells:
@@ -151,15 +143,14 @@ def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
         if not rows and "stream" not in cell.report:
             continue
         numbers = {row.get("job") for row in rows if isinstance(row.get("job"), int)}
-        if len(numbers) != len(rows) or (
-            cell.steps is not None and len(rows) != len(cell.steps.wall_s)
-        ):
+        steps = len(rows) if cell.steps is None else len(cell.steps.wall_s)
+        if not len(numbers) == len(rows) == steps:
             raise NotComparable(
                 f"{cell.id} does not record the outcome of every job: the file was damaged or "
                 "edited."
             )
-        missing = sum(row.get("outcome") != "done" for row in rows)
-        lost, of, under = lost + missing, of + len(rows), cell.tweakset
+        lost += sum(row.get("outcome") != "done" for row in rows)
+        of, under = of + len(rows), cell.tweakset
     if lost:
         raise NotComparable(
             f"{lost} of {of} jobs did not finish under {under}, and the time until a job fails or "
@@ -175,19 +166,13 @@ def different_data(baseline: Cell, candidate: Cell) -> str | None:
             return f"the arms differ in {fact}"
     if _plan(baseline) != _plan(candidate):
         return "the arms ran different jobs"
-    if (
-        baseline.steps is None
-        or candidate.steps is None
-        or not (baseline.applied and candidate.applied)
-    ):
+    if not (baseline.steps and candidate.steps and baseline.applied and candidate.applied):
         return None  # other tools record no samples; their number is what fitted into the time
-    for column in ("warmup", "samples", "tokens"):
+    if baseline.steps.warmup != candidate.steps.warmup:
+        return "the arms differ in their warm-up steps"
+    for column in ("samples", "tokens"):
         if getattr(baseline.steps, column) != getattr(candidate.steps, column):
-            return (
-                f"the arms differ in {column} per step"
-                if column != "warmup"
-                else "the arms differ in their warm-up steps"
-            )
+            return f"the arms differ in {column} per step"
     return None
 
 
@@ -199,23 +184,21 @@ def _plan(cell: Cell) -> list[str]:
 
 
 def must_be_same_work(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
-    """Check that unpaired cells did the same work: same device, samples and warm-up steps.
+    """Check that unpaired cells did the same work: device, samples and warm-up steps.
 
     Raises: NotComparable.
     """
-    kinds = {_kind(cell) for cell in (*baseline, *candidate)}
+    kinds = set()
+    for cell in (*baseline, *candidate):
+        kind = f"on {cell.facts.get('device', 'an unknown device')}"
+        if cell.steps is not None and cell.applied is not None:
+            kind += (
+                f" {len(cell.steps.samples)} steps of {sum(cell.steps.samples)} samples in all, "
+                f"{cell.steps.warmup} warm-up steps"
+            )
+        kinds.add(kind)
     if len(kinds) > 1:
         raise NotComparable(f"the cells did not do the same work: {'; '.join(sorted(kinds))}.")
-
-
-def _kind(cell: Cell) -> str:
-    device = f"on {cell.facts.get('device', 'an unknown device')}"
-    if cell.steps is None or cell.applied is None:
-        return device  # the number of steps in its time is not work: see `different_data`
-    return (
-        f"{device} {len(cell.steps.samples)} steps of {sum(cell.steps.samples)} samples in all, "
-        f"{cell.steps.warmup} warm-up steps"
-    )
 
 
 def other_hardware(baseline: Iterable[Run], candidate: Iterable[Run]) -> str | None:
@@ -275,7 +258,6 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     lines += _two_treatments(run)
     lines += _left_behind(run)
     comparisons = tuple(comparisons)
-    lines += _hugepages(run, comparisons)
     lines += partial(run, comparisons)
     lines += untouched_apart(comparisons)
     lines += [
@@ -309,97 +291,14 @@ def untouched_apart(comparisons: Iterable[Comparison]) -> Iterator[str]:
         )
 
 
-def reserved_bytes(settings: Iterable[Setting]) -> int:
-    """Return how many bytes boot tokens and `vm.nr_hugepages` reserve as huge pages.
-
-    `hugepages=` belongs to the preceding `hugepagesz=`, else to `default_hugepagesz=`, else to
-    pages of 2 MiB (admin-guide/mm/hugetlbpage.rst).
-    """
-    settings = tuple(settings)
-    boot = [setting for setting in settings if setting.kind == "boot"]
-    default = (
-        next(
-            (_size_bytes(setting.value) for setting in boot if setting.key == "default_hugepagesz"),
-            0,
-        )
-        or HUGEPAGE_BYTES
-    )
-    size, pools = default, dict[int, int]()
-    for setting in boot:
-        if setting.key == "hugepagesz":
-            size = _size_bytes(setting.value) or size
-        elif setting.key == "hugepages":  # `0:2,1:3` are pages per NUMA node
-            counts = [part.rpartition(":")[2] for part in setting.value.split(",")]
-            pools[size] = sum(int(count) for count in counts if re.fullmatch("[0-9]{1,15}", count))
-    typed = [
-        setting.value
-        for setting in settings
-        if (setting.kind, setting.key) == ("sysctl", "vm.nr_hugepages")
-        and re.fullmatch("[0-9]{1,15}", setting.value)
-    ]
-    if typed:
-        pools[default] = int(typed[-1])
-    return sum(size * pages for size, pages in pools.items())
-
-
-def _size_bytes(text: str) -> int:
-    match = re.fullmatch("([0-9]{1,15})([KMGT]?)", text.upper())
-    return int(match[1]) << 10 * " KMGT".index(match[2] or " ") if match else 0
-
-
-def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
-    """Return arms whose huge pages were not in force, as available memory did not shrink."""
-    lines = []
-    for comparison in comparisons:
-        mine = [cell for cell in run.cells if cell.workload == comparison.workload]
-        seen = [cell for cell in mine if AVAILABLE in cell.telemetry]
-        stock, cells = (
-            [cell for cell in seen if cell.tweakset in arms]
-            for arms in (comparison.baseline_arms or (comparison.baseline,), (comparison.tweakset,))
-        )
-        reserved = _reserved(run, comparison.tweakset, cells, stock) - _reserved(
-            run, comparison.baseline, stock, cells
-        )
-        if not stock or not cells or reserved < LEAST_BYTES:
-            continue
-        less = sum(cell.telemetry[AVAILABLE] for cell in stock) / len(stock) - sum(
-            cell.telemetry[AVAILABLE] for cell in cells
-        ) / len(cells)
-        if less < reserved / 2:
-            which = "less" if less >= 0 else "more"
-            lines.append(
-                f"{comparison.tweakset} reserves {reserved / 2**30:.2f} GiB more in huge pages "
-                f"than {comparison.baseline}, yet under "
-                f"{comparison.workload} {abs(less) / 2**30:.2f} GiB {which} memory was available: "
-                "they were apparently not in force."
-            )
-    return lines
-
-
-def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]) -> int:
-    """Return what a tweak set itself reserves, beyond a shared boot and values already in force."""
-    cells = tuple(cells)
-    one_boot = {cell.boot_id for cell in cells} & {cell.boot_id for cell in others} - {None}
-    there = {key for cell in cells if cell.applied for key in cell.applied.already_in_force}
-    settings = run.tweaksets[name].requested if name in run.tweaksets else ()
-    return reserved_bytes(
-        setting
-        for setting in settings
-        if setting.key not in there and not (one_boot and setting.kind == "boot")
-    )
-
-
 def _own(run: Run, name: str, warning: str) -> bool:
-    """Return whether a warning is specific to this point, not shared with its whole tweak set."""
     point = run.design.points.get(name)
-    whole = (
-        run.tweaksets.get(point.tweakset) if point is not None and point.tweakset != name else None
-    )
-    return whole is None or warning not in whole.warnings
+    if point is None or point.tweakset == name or point.tweakset not in run.tweaksets:
+        return True
+    return warning not in run.tweaksets[point.tweakset].warnings
 
 
 def _two_treatments(run: Run) -> list[str]:
-    """Return tweak sets that are two treatments: a further setting changed in only some blocks."""
     lines = []
     for name in dict.fromkeys(cell.tweakset for cell in run.cells):
         moved = {
@@ -419,7 +318,6 @@ def _two_treatments(run: Run) -> list[str]:
 
 
 def _left_behind(run: Run) -> list[str]:
-    """Return cells after which a value was not restored: the cells that ran next are in doubt."""
     lines = []
     for cell in run.cells:
         if keys := not_put_back(cell):
@@ -481,11 +379,7 @@ class Disturbance:
 
 def disturbances(run: Run) -> Iterator[Disturbance]:
     """Yield what disturbed a run: other programs, other guests on the host."""
-    turns = (
-        "`--turns`, if a step is a line of output or a call to step()"
-        if "command" in run.studies
-        else "`--design=turns`"
-    )
+    turns = "`--turns`" if "command" in run.studies else "`--design=turns`"
     way_out = (
         "measure more blocks"
         if run.design.kind == "turns"
@@ -508,19 +402,16 @@ def disturbances(run: Run) -> Iterator[Disturbance]:
 def share_of_others(run: Run, cell: Cell) -> float | None:
     """Return the share of all CPUs that other programs used during a cell's steps; None if unknown.
 
-    Cells that took turns measure it per slice; for other cells the sensors do. There it is unknown
-    for a workload that reports more than its steps, whose helpers need not be its children, and
-    under a monitor, which is another program.
+    Cells that took turns measure it per slice, for others the sensors do. There it is unknown for a
+    workload with a report, whose helpers need not be its children, and under a monitor.
     """
     count = run.machine.get("cpu_count")
     if not isinstance(count, int) or not 0 < count < MOST_CPUS:
         return None
-    counted = _counted(cell)
-    if counted:
+    if counted := _counted(cell):
         # Sensors are read slightly before and after the steps, so cap the share at all CPUs.
-        return min(
-            1.0, sum(used_s for used_s, _ in counted) / sum(wall_s for _, wall_s in counted) / count
-        )
+        used_s, wall_s = map(sum, zip(*counted, strict=True))
+        return min(1.0, used_s / wall_s / count)
     if BUSY not in cell.telemetry or OWN not in cell.telemetry or cell.report or cell.monitor:
         return None
     return max(0.0, cell.telemetry[BUSY] / 100 - cell.telemetry[OWN] / 100 / count)
@@ -557,20 +448,13 @@ def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
 
 
 def _cores_of_others(run: Run, comparison: Comparison, tweakset: str) -> dict[int, float]:
-    """Return, by block, the cores (at most 1) that others used while an arm that took turns ran."""
-    result = {}
-    for cell in run.cells:
-        if (cell.study, cell.workload, cell.tweakset) == (
-            comparison.study,
-            comparison.workload,
-            tweakset,
-        ):
-            seen = _counted(cell)
-            if seen:
-                result[cell.block] = sum(min(used_s, wall_s) for used_s, wall_s in seen) / sum(
-                    wall_s for _, wall_s in seen
-                )
-    return result
+    return {
+        cell.block: sum(map(min, counted)) / sum(wall_s for _, wall_s in counted)
+        for cell in run.cells
+        if (cell.study, cell.workload) == (comparison.study, comparison.workload)
+        and cell.tweakset == tweakset
+        and (counted := _counted(cell))
+    }
 
 
 def _beyond(
@@ -579,13 +463,5 @@ def _beyond(
     disturbed = sum(share > limit for share, _ in shares)
     if disturbed * ONE_IN > len(shares):
         most, block = max(shares)
-        yield Disturbance(
-            who,
-            limit,
-            len(shares),
-            disturbed,
-            median(share for share, _ in shares),
-            most,
-            block,
-            remedy,
-        )
+        middle = median(share for share, _ in shares)
+        yield Disturbance(who, limit, len(shares), disturbed, middle, most, block, remedy)

@@ -21,17 +21,14 @@ from .arms import (
     met,
     must_have,
     no_copies,
-    of_one_workload,
     parts,
     same_runs,
     studies,
     without_candidate,
 )
 from .checks import (
-    must_be_in_force,
     must_be_same_work,
-    must_have_done_its_jobs,
-    must_not_contradict,
+    must_be_sound,
     must_share_machines,
     same_machine,
 )
@@ -51,7 +48,7 @@ from .pairing import (
 )
 from .stats.adjust import ADJUSTMENTS
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, SavedTweakSet
-from .verdict import GUARD, ONE_RUN, inside_margin, judge, outlasts, parts_ways
+from .verdict import GUARD, ONE_RUN, inside_margin, judge, parts_ways
 from .wording import bracket, duration, joined_names, percent, probability, unsigned
 
 if TYPE_CHECKING:
@@ -68,14 +65,12 @@ STEP_TIMES = (Metric("step_time_p10_s", "lower"), Metric("step_time_q1_s", "lowe
 class CompareOptions:
     """Options of contrasts and their adjustment.
 
-    adjustment: one of `stats.adjust.ADJUSTMENTS`; holm for declared contrasts, bh for a screen
-    relative_to: a tweak set in every run, or `BASELINE`, each study's declared baseline; each cell
-        is divided by that tweak set's cell in the same block
+    adjustment: one of `ADJUSTMENTS`; holm for declared contrasts, bh for a screen
+    relative_to: a tweak set, or `BASELINE`, whose cell in the same block divides each cell
     tweaksets, workloads: the only ones to compare; empty for all
     metrics: names of further metrics to compare
     doubted: by workload and tweak set, the reason why no conclusion is drawn
-    details: whether contrasts have notes and effects in other metrics; False for readers of many
-        runs
+    details: whether contrasts have notes and effects in other metrics
     """
 
     adjustment: str = "holm"
@@ -92,9 +87,8 @@ def compare(
 ) -> list[Comparison]:
     """Compare every tweak set of one run with the baseline, under each workload of each study.
 
-    The family of the adjustment is one study: all its contrasts in their declared primary metrics.
-    If the study declares several arms its baseline, and none is named here, they form the baseline;
-    contrasts between them are in no family.
+    The family of the adjustment is a study. If it declares several arms its baseline, and none is
+    named here, they form the baseline; contrasts between them are in no family.
 
     Raises: UnknownName, if the run has no such baseline or tweak set.
 
@@ -121,40 +115,28 @@ def compare_arms(
     for candidate in candidates:
         base, itself = without_candidate(base, candidate)
         arms.append(replace(candidate, notes=(*candidate.notes, *itself)))
-    base, *candidates = map(_expanded, (base, *arms))
-    for run in [run for arm in (base, *candidates) for run in arm.runs]:
+    base, *candidates = every = list(map(_expanded, (base, *arms)))
+    relative_to = [options.relative_to] if options.relative_to else []
+    for run in both(*every).runs:
         must_have(run, "tweak set", options.tweaksets, run.tweaksets)
-        must_have(run, "tweak set", filter(None, [options.relative_to]), {*run.tweaksets, BASELINE})
-    names = {name for arm in (base, *candidates) for run in arm.runs for name in run.workloads}
+        must_have(run, "tweak set", relative_to, {*run.tweaksets, BASELINE})
+    names = {name for arm in every for name in arm.workloads}
     options = replace(options, workloads=joined_names(options.workloads, names))
-    for arm in (base, *candidates):
-        must_have(
-            arm.runs[0],
-            "workload",
-            options.workloads,
-            {name for run in arm.runs for name in run.workloads},
-        )
-    again = (
-        [
-            candidate
-            for candidate in candidates
-            if same_runs(base, candidate) and candidate.tweakset is None
-        ]
-        if base.tweakset is None
-        else []
-    )
-    if again and again[0].label != base.label:
-        raise Refused(
-            f"{again[0].label} is the same run as {base.label}: for a resumed run, name only the "
-            "later file."
-        )
-    if again:
+    for arm in every:
+        must_have(arm.runs[0], "workload", options.workloads, arm.workloads)
+    for candidate in candidates:
+        if base.tweakset or candidate.tweakset or not same_runs(base, candidate):
+            continue
+        if candidate.label != base.label:
+            raise Refused(
+                f"{candidate.label} is the same run as {base.label}: for a resumed run, name only "
+                "the later file."
+            )
         raise Refused(
             f"{base.label} is compared with itself: name two of its tweak sets, "
             f"{base.label}:TWEAKSET."
         )
-    candidates = [of_one_workload(base, candidate) for candidate in candidates]
-    no_copies([run for arm in (base, *candidates) for run in arm.runs])
+    no_copies([run for arm in every for run in arm.runs])
     drafts = [
         draft for name in studies([base]) for draft in _study(base, candidates, name, options)
     ]
@@ -167,7 +149,6 @@ def compare_arms(
 
 
 def _expanded(arm: Arm) -> Arm:
-    """Return an arm whose cells are segments, if settings alternated inside processes."""
     if not any(run.is_switched for run in arm.runs):
         return arm
     from .switched import expanded
@@ -210,7 +191,6 @@ def _study(
 
 
 def _failed_controls(arms: Sequence[Arm], study: str, options: CompareOptions) -> dict[str, str]:
-    """Return workloads under which the arms that form the control differ in some run."""
     whole = both(*arms)
     if TOGETHER not in (control_name(whole, study, options.relative_to) or ""):
         return {}
@@ -308,11 +288,9 @@ def _contrast(
             return _undecidable(replace(draft, **counted), alone, read, arms)
         enough(pairing, counted["blocks"])
         for own, cells in zip((base, candidate), pairing.cells, strict=True):
-            must_be_in_force(own.tweakset, cells)
-            must_have_done_its_jobs(cells)
+            must_be_sound(own.tweakset, cells)
         if base.runs & candidate.runs:
             must_share_machines(*pairing.cells)
-        must_not_contradict([*pairing.cells[0], *pairing.cells[1]])
         if pairing.samples is not None:
             must_be_same_work(*pairing.cells)
         primary = effect_of(draft.primary_metric, pairing, draft.margin, read)
@@ -346,7 +324,6 @@ def _detailed(
     read: Reader,
     metrics: Sequence[str],
 ) -> Comparison:
-    """Return a contrast with its effects on other metrics, and notes."""
     candidate = sides[1].tweakset
     of_processes: list[str] = []
     if pairing.processes:
@@ -399,7 +376,6 @@ def _undecidable(
 
 
 def _one_run_notes(alone: tuple[Unit, Unit]) -> Iterator[str]:
-    """Note whether either of two runs of one cell stalled or drifted, judging by its steps."""
     if any(len(unit) > 1 for unit in alone):
         return
     from .stats.within import drift, stalls
@@ -446,16 +422,8 @@ def _first_effect(
 
 
 def _in_force_notes(draft: Comparison, candidate: SavedTweakSet, cells: list[Cell]) -> list[str]:
-    still = candidate.scripts and not any(
-        cell.applied.side_effects for cell in cells if cell.applied
-    )
-    if draft.untouched and candidate.requested and not still:
-        return [
-            (
-                f"same as {draft.baseline} here: all its values were already in force, so this is "
-                "a second A/A comparison."
-            )
-        ]
+    applied = [cell.applied for cell in cells if cell.applied]
+    still = candidate.scripts and not any(one.side_effects for one in applied)
     if still:
         return [
             (
@@ -463,23 +431,25 @@ def _in_force_notes(draft: Comparison, candidate: SavedTweakSet, cells: list[Cel
                 f"under {draft.baseline}."
             )
         ]
-    keys = set[str]().union(*(cell.applied.already_in_force for cell in cells if cell.applied))
-    return (
-        [
+    if draft.untouched and candidate.requested:
+        return [
             (
-                "already in force before it was applied, so not part of the effect: "
-                f"{', '.join(sorted(keys))}."
+                f"same as {draft.baseline} here: all its values were already in force, so this is "
+                "a second A/A comparison."
             )
         ]
-        if keys
-        else []
-    )
+    keys = set[str]().union(*(one.already_in_force for one in applied))
+    return [
+        (
+            "already in force before it was applied, so not part of the effect: "
+            f"{', '.join(sorted(keys))}."
+        )
+    ] * bool(keys)
 
 
 def _judged(
     draft: Comparison, p_adjusted: float, family: int, doubt: str | None = None
 ) -> Comparison:
-    """Give a contrast its verdict, or none if its guard failed: `doubt` is then the reason."""
     effect = draft.primary
     if effect is None:
         raise ValueError("only a contrast with an effect can be judged")
@@ -492,25 +462,18 @@ def _judged(
     )
     if doubt is not None:
         return replace(draft, reason=doubt)
-    if outlasts(draft):
+    if draft.outlasts:
         from .switched import outlasting
 
         return replace(draft, verdict="inconclusive", reason=outlasting(draft))
     verdict, reason = judge(draft, effect, p_adjusted)
-    notes = draft.notes
-    if verdict in {"improved", "regressed"} and inside_margin(effect, draft.margin):
-        notes = (*notes, f"below the margin of {unsigned(draft.margin)}.")
-    if (
-        verdict in {"improved", "regressed"}
-        and draft.second is not None
-        and parts_ways(effect, draft.second)
-    ):
-        second = (
-            f"{label_of(draft.second.metric)} says "
-            f"{percent(draft.second.gain)}{bracket(draft.second.low, draft.second.high)}"
-        )
-        notes = (
-            *notes,
-            f"{label_of(effect.metric)} and {label_of(draft.second.metric)} disagree: {second}.",
-        )
+    notes, second = draft.notes, draft.second
+    if verdict in {"improved", "regressed"}:
+        if inside_margin(effect, draft.margin):
+            notes = (*notes, f"below the margin of {unsigned(draft.margin)}.")
+        if second is not None and parts_ways(effect, second):
+            label = label_of(second.metric)
+            gain = f"{percent(second.gain)}{bracket(second.low, second.high)}"
+            disagree = f"{label_of(effect.metric)} and {label} disagree: {label} says {gain}."
+            notes = (*notes, disagree)
     return replace(draft, verdict=verdict, reason=reason, notes=notes)

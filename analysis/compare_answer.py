@@ -1,6 +1,6 @@
-"""Answers of comparisons: a sentence and a table for what is faster or slower, groups for the rest.
+"""Answers of comparisons: a sentence and a table of what is faster or slower, groups for the rest.
 
-Gains are more work per second or less time per unit of work, whichever way the metric runs.
+A gain is above 0 if it is better, whichever way the metric runs.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -17,12 +18,12 @@ from typing import TYPE_CHECKING
 from control.names import first_few, undigested
 from control.t_test import t_interval
 
-from .answer import Answer, Column, Line, Section, Table, Word, bullets, command
+from .answer import Answer, Column, Line, Section, Table, Word, bullets, command, table_of
 from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
 from .stats.effect import ROUNDING
-from .verdict import inside_margin, outlasts, parts_ways, unseen, without_guards
+from .verdict import inside_margin, parts_ways, unseen, without_guards
 from .wording import (
     SPOKEN,
     as_long,
@@ -150,27 +151,30 @@ def answer_of(
     disturbed = [disturbance.sentence for run in runs for disturbance in disturbances(run)]
     warnings = list(dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons)))
     if not comparisons:
-        none = "there is no tweak set beside the baseline"
-        if runs and not any(cell.outcome == "measured" for cell in runs[0].cells):
-            none = "no cell was measured"
-        elif runs and runs[0].lacks_baseline:
-            none = f"no cell of {runs[0].baseline} was measured"
-        elif runs and runs[0].interrupted:
-            none = "no cell of a tweak set was measured"
-        title, *more = [f"Nothing to compare: {none}."]
+        title, *more = [f"Nothing to compare: {_why_none(runs)}."]
     else:
         title, *more = [nothing.sentence] if nothing else _findings(contrasts)
     apart, agree = _guards(comparisons)
-    studies = dict.fromkeys(comparison.study for comparison in contrasts)
-    sections: list[Section] = []
-    for study in studies:
-        own = [comparison for comparison in contrasts if comparison.study == study]
-        sections.append(_study(study if len(studies) > 1 else "", own, every=every))
+    studies: dict[str, list[Comparison]] = {}
+    for comparison in contrasts:
+        studies.setdefault(comparison.study, []).append(comparison)
+    sections = [
+        _study(study if len(studies) > 1 else "", own, every=every)
+        for study, own in studies.items()
+    ]
     lines = [Line(text, "run", "quiet") for text in headline(runs).splitlines()]
     if len(sections) == 1:  # no blank line between its groups and this
         sections[0] = Section(sections[0].title, [*sections[0].parts, *lines])
     else:
         sections.append(Section("", lines))
+    baselines = [*dict.fromkeys(comparison.baseline for comparison in contrasts)]
+    if any(comparison.primary for comparison in contrasts):
+        baselines.append(GEOMETRIC)
+    facts = ("run_id", "origin", "started_utc", "commit")
+    columns = [
+        (Column(name, name, interval=name in INTERVALS), read) for name, read in FIELDS.items()
+    ]
+    plans = nothing is not None and nothing.plan_blocks is not None
     return Answer(
         title=title,
         findings=[
@@ -183,44 +187,33 @@ def answer_of(
             *provenance(runs),
             *(("A/A", text) for text in agree),
             *(("drift", text) for text in _drift(comparisons)),
-            *(
-                ("baseline", name)
-                for name in dict.fromkeys(comparison.baseline for comparison in contrasts)
-            ),
-            *(
-                [("baseline", GEOMETRIC)]
-                if any(comparison.primary for comparison in contrasts)
-                else []
-            ),
+            *(("baseline", text) for text in baselines),
             *((name, study.question) for run in runs for name, study in run.studies.items()),
             *_legend(contrasts),
         ],
-        next=_next(source, contrasts, plans=nothing is not None and nothing.plan_blocks is not None)
-        if source
-        else (),
+        next=_next(source, contrasts, plans=plans) if source else (),
         data={
-            "runs": [
-                {
-                    "run_id": run.run_id,
-                    "origin": run.origin,
-                    "started_utc": run.started_utc,
-                    "commit": run.commit,
-                }
-                for run in runs
-            ],
+            "runs": [{name: getattr(run, name) for name in facts} for run in runs],
             "warnings": warnings,
             "unseen": nothing,
             "comparisons": list(comparisons),
         },
-        rows=_table(
-            [
-                (Column(name, name, interval=name in INTERVALS), read)
-                for name, read in FIELDS.items()
-            ],
-            comparisons,
-        ),
+        rows=_table(columns, comparisons),
         refused=refused,
     )
+
+
+def _why_none(runs: Sequence[Run]) -> str:
+    run = next(iter(runs), None)
+    if run is None or not (run.lacks_baseline or run.interrupted or not any_measured(run)):
+        return "there is no tweak set beside the baseline"
+    if not any_measured(run):
+        return "no cell was measured"
+    return f"no cell of {run.baseline if run.lacks_baseline else 'a tweak set'} was measured"
+
+
+def any_measured(run: Run) -> bool:
+    return any(cell.outcome == "measured" for cell in run.cells)
 
 
 def _next(source: str, contrasts: Sequence[Comparison], *, plans: bool) -> tuple[str, ...]:
@@ -231,7 +224,6 @@ def _next(source: str, contrasts: Sequence[Comparison], *, plans: bool) -> tuple
 
 
 def _findings(contrasts: Sequence[Comparison]) -> list[str]:
-    """Return a sentence of the claims, without sizes where a note contests them; and the counts."""
     names, words = Names(contrasts), _words(contrasts)
     plain = [word.capitalize() for word in words]
     gains: dict[str, dict[str, list[float]]] = {head: {} for head in plain}
@@ -242,11 +234,14 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
             own.append(effect.gain)
     sentences = []
     for head, of in gains.items():
-        listed = [*of]
+        names_of = [*of]
         if head in plain:
             timed = words == SPEED_WORDS
-            listed = [f"{name} {_span(own)}{as_long(min(own)) * timed}" for name, own in of.items()]
-        sentences += [f"{head}: {first_few(listed, NAMED)}."] * bool(listed)
+            names_of = [
+                f"{name} {_span(own)}{as_long(min(own)) * timed}" for name, own in of.items()
+            ]
+        if names_of:
+            sentences.append(f"{head}: {first_few(names_of, NAMED)}.")
     counts = Counter[str](comparison.verdict for comparison in contrasts)
     meanings = {
         **SPOKEN,
@@ -261,7 +256,6 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
 
 
 def _contested(claim: Comparison, effect: Effect) -> str:
-    """Return what a note below the table says against a claim, or nothing."""
     if claim.second is not None and parts_ways(effect, claim.second):
         return f"Contradicted by {label_of(claim.second.metric)}"
     return "Below the margin" if inside_margin(effect, claim.margin) else ""
@@ -269,13 +263,10 @@ def _contested(claim: Comparison, effect: Effect) -> str:
 
 def _span(gains: Sequence[float]) -> str:
     """Write a tweak set's gains: two as `3.4 and 21.5`, unlike an interval; more as a range."""
-    sizes = [*map(abs, gains)]
-    least, most = unsigned(min(sizes)), unsigned(max(sizes))
-    return (
-        most
-        if least == most
-        else f"{least.removesuffix(' %')} {'and' if len(gains) == 2 else 'to'} {most}"
-    )
+    least, most = (unsigned(end(map(abs, gains))) for end in (min, max))
+    if least == most:
+        return most
+    return f"{least.removesuffix(' %')} {'and' if len(gains) == 2 else 'to'} {most}"
 
 
 def _claims(comparisons: Iterable[Comparison]) -> list[Comparison]:
@@ -290,7 +281,6 @@ def _margins(comparisons: Iterable[Comparison]) -> str:
 
 
 def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
-    """Return warnings where untouched arms differ, else a sentence on their largest difference."""
     guards = [
         (comparison, comparison.primary)
         for comparison in comparisons
@@ -313,11 +303,6 @@ def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
 
 
 def _drift(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Yield the change in the baseline's speed from the first block to the last.
-
-    At least four paired blocks are needed. Least squares on the logs: one slope for all workloads,
-    one intercept per workload.
-    """
     paired = [
         comparison
         for comparison in comparisons
@@ -352,7 +337,6 @@ def _drift(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Section:
-    """Return a table of the claims and a line per group of the other contrasts."""
     names, claims = Names(contrasts), _claims(contrasts)
     rest = [comparison for comparison in contrasts if comparison.verdict not in CLAIMS]
     shown, rest = ([*claims, *rest], []) if every or len(contrasts) <= FEW else (claims, rest)
@@ -377,7 +361,6 @@ def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Secti
 
 
 def _by_workload(comparisons: Sequence[Comparison], names: Names) -> str:
-    """Write `cnn: a, b; lora: c`; undecided contrasts with the smallest detectable difference."""
     heads = (
         names.heads[1:] if names.heads[0] == "workload" and len(names.heads) > 1 else names.heads
     )
@@ -447,61 +430,47 @@ def _shown_table(shown: Sequence[Comparison], names: Names) -> Table:
         *([(Column("metric", left=True), _primary_label)] if len(primaries) > 1 else []),
         (Column(head, left=True), _verdict),
         (Column("95 % interval", "gain", _interval), FIELDS["gain"]),
-        *(
-            [
-                (
-                    Column(f"{second}\n+ % [95 %]", "second_gain", _gain, spare=4),
-                    FIELDS["second_gain"],
-                )
-            ]
-            if second
-            else []
-        ),
+    ]
+    if second:
+        beside = Column(f"{second}\n+ % [95 %]", "second_gain", _gain, spare=4)
+        columns.append((beside, FIELDS["second_gain"]))
+    p = Column(f"p ({ADJUSTED[shown[0].adjustment]})", "p_adjusted", probability, spare=1)
+    columns += [
         (Column("baseline", spare=3), _baseline),
-        (
-            Column(f"p ({ADJUSTED[shown[0].adjustment]})", "p_adjusted", probability, spare=1),
-            FIELDS["p_adjusted"],
-        ),
+        (p, FIELDS["p_adjusted"]),
         (Column("MDE %", "mde", size, spare=5), FIELDS["mde"]),
         (Column("n", spare=2), _units),
     ]
-    return _table(
-        [
-            (column, read)
-            for column, read in columns
-            if any(read(comparison) is not None for comparison in shown)
-        ],
-        shown,
-    )
+    return table_of(columns, shown)
 
 
 def _as_gain(effect: Effect | None) -> GainInterval | None:
     return None if effect is None else GainInterval(effect.gain, effect.low, effect.high)
 
 
+def _baseline_value(comparison: Comparison) -> float | None:
+    return comparison.primary.baseline if comparison.primary else comparison.observed_baseline
+
+
 INTERVALS = ("gain", "second_gain")
 # The columns of `--csv`.
 FIELDS: dict[str, Getter] = {
-    "study": lambda comparison: comparison.study,
-    "workload": lambda comparison: comparison.workload,
-    "run": lambda comparison: comparison.candidate_run,
-    "tweakset": lambda comparison: comparison.tweakset,
-    "baseline": lambda comparison: comparison.baseline,
-    "verdict": lambda comparison: comparison.verdict,
-    "metric": lambda comparison: comparison.primary_metric.name,
-    "baseline_value": lambda comparison: (
-        comparison.primary.baseline if comparison.primary else comparison.observed_baseline
-    ),
-    "gain": lambda comparison: _as_gain(comparison.primary),
-    "second_metric": lambda comparison: (
-        comparison.second.metric.name if comparison.second else None
-    ),
-    "second_gain": lambda comparison: _as_gain(comparison.second),
-    "p_adjusted": lambda comparison: comparison.p_adjusted,
-    "mde": lambda comparison: comparison.mde,
-    "pairs": lambda comparison: comparison.pairs,
-    "blocks": lambda comparison: comparison.blocks,
-    "reason": lambda comparison: comparison.reason,
+    "study": attrgetter("study"),
+    "workload": attrgetter("workload"),
+    "run": attrgetter("candidate_run"),
+    "tweakset": attrgetter("tweakset"),
+    "baseline": attrgetter("baseline"),
+    "verdict": attrgetter("verdict"),
+    "metric": attrgetter("primary_metric.name"),
+    "baseline_value": _baseline_value,
+    "gain": lambda one: _as_gain(one.primary),
+    "second_metric": lambda one: one.second.metric.name if one.second else None,
+    "second_gain": lambda one: _as_gain(one.second),
+    "p_adjusted": attrgetter("p_adjusted"),
+    "mde": attrgetter("mde"),
+    "pairs": attrgetter("pairs"),
+    "blocks": attrgetter("blocks"),
+    "reason": attrgetter("reason"),
 }
 
 
@@ -544,14 +513,12 @@ def _gain(gain: GainInterval) -> str:
 
 
 def _baseline(comparison: Comparison) -> str | None:
-    value = comparison.primary.baseline if comparison.primary else comparison.observed_baseline
+    value = _baseline_value(comparison)
     if value is None:
         return None
-    return (
-        f"{value:.4g} × {comparison.relative_to}"
-        if comparison.relative_to
-        else amount(comparison.primary_metric, value)
-    )
+    if comparison.relative_to:
+        return f"{value:.4g} × {comparison.relative_to}"
+    return amount(comparison.primary_metric, value)
 
 
 def _units(comparison: Comparison) -> str:
@@ -562,15 +529,11 @@ def _units(comparison: Comparison) -> str:
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    """Return the notes, preceded by the reason if the row does not explain its verdict."""
-    effect = comparison.primary
-    beyond = effect is not None and max(
-        -math.log1p(effect.low), math.log1p(effect.high)
-    ) > math.log1p(comparison.margin)
-    same = comparison.verdict == "equivalent" and beyond
-    unexplained = (
-        effect is None or comparison.verdict == "not comparable" or outlasts(comparison) or same
-    )
+    effect, verdict, same = comparison.primary, comparison.verdict, False
+    if effect is not None and verdict == "equivalent":
+        reach = max(-math.log1p(effect.low), math.log1p(effect.high))
+        same = reach > math.log1p(comparison.margin)
+    unexplained = effect is None or verdict == "not comparable" or comparison.outlasts or same
     return [comparison.reason] * unexplained + list(comparison.notes)
 
 

@@ -45,25 +45,21 @@ def contrasts(
 ) -> pd.DataFrame:
     """Compare each level of the column `arm` with the baseline, per metric and group of `by`.
 
-    `within` are the columns that both sides of a pair share. Rows of one level in one such place
-    count by their mean, and so do pairs of one `unit` (default: `within`), the independently
-    repeated thing. On the `log` scale a contrast is the ratio candidate / baseline; on the `raw`
-    scale the difference candidate - baseline.
+    `within` are the columns that both sides of a pair share; pairs of one `unit` (default:
+    `within`) count by their mean. On the `log` scale a contrast is the ratio candidate / baseline,
+    on the `raw` scale the difference.
 
-    Returns: one row per group, level and metric, in the frame's order, with the columns of `by`,
-        then
+    Returns: one row per group, level and metric, with the columns of `by`, then
         arm, metric
         n: units with both sides
         baseline, candidate: means over these units (geometric on the log scale)
         value, low, high, low90, high90: the contrast, with its 95 and 90 % intervals (Student's t)
-        p, p_adjusted: two-sided, for no difference; adjusted by Holm over all rows that agree in
-            the columns of `family`
+        p, p_adjusted: two-sided; adjusted by Holm over rows that agree in the columns of `family`
         missing: why there is no value or no interval; empty if there is one
-    Raises: UnknownName, if a column or the baseline does not exist. Refused, if the column has only
-    one level.
+    Raises: UnknownName, if a column or the baseline does not exist. Refused, for a single level.
 
     Example:
-        >>> contrasts(frame, "policy", "fifo", ["mean_wait_s"], within=["run", "block"])
+        >>> contrasts(frame, "policy", "fifo", {"mean_wait_s": "log"})
 
     """
     import pandas as pd

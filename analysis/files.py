@@ -1,15 +1,19 @@
-"""Read and write files: never wait on a pipe, write half a file, or overwrite one."""
+"""Read and write files and streams: never wait on a pipe, write half a file, or overwrite one."""
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
+from .plain import inert, one_line
 from .terms import Refused, Unreadable
 from .wording import suggestion
 
@@ -108,11 +112,7 @@ def resolved(path: Path | str) -> Path:
         place.exists()  # raises for a name that is too long
         # Python 3.13 and later leave circular links as they are.
         reason = reason_of(RuntimeError()) if place.is_symlink() else None
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-    ) as error:  # Python up to 3.12 raises RuntimeError for circular links
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: up to Python 3.12
         reason = reason_of(error)
     if reason:
         raise Refused(f"{path}: {reason}.")
@@ -188,3 +188,61 @@ def write_whole(path: Path, content: bytes) -> None:
         with suppress(OSError):  # it may not exist
             beside.unlink()
         raise Refused(f"{path}: cannot be written: {reason_of(error)}.") from None
+
+
+LONGEST = 2000
+LONG_WORD = re.compile(r"(\S{200})\S{200,}(\S{50})")
+
+
+class _Closed(io.TextIOBase):
+    """Replaces a closed standard output (`>&-`), for which Python's None makes printing fail."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+class _Nowhere(io.TextIOBase):
+    """Replaces a closed standard error: its messages are discarded, as intended."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def mend() -> None:
+    """Make both streams usable, even if closed or on a terminal that lacks characters."""
+    sys.stdout = sys.stdout or _Closed()
+    sys.stderr = sys.stderr or _Nowhere()
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal shows a question mark in place of a character that it cannot encode, not a
+        # traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def say(text: str = "", stream: TextIO | None = None) -> str | None:
+    """Write a text and all buffered output to standard output or another stream.
+
+    Returns: the reason for a failure; None for success or if the reader (head, less) has closed it.
+    """
+    stream = stream or sys.stdout
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        silence(stream)
+    except OSError as error:
+        silence(stream)
+        return error.strerror or str(error)
+    return None
+
+
+def complain(what: object) -> None:
+    """Write one line to standard error; if that fails, only the exit code reports the error."""
+    short = LONG_WORD.sub(r"\1…\2", str(what))  # the error follows the name, however long
+    say(f"error: {inert(one_line(short, LONGEST))}\n", sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Discard a stream's buffered output, so the interpreter does not fail on it again at exit."""
+    with suppress(OSError, ValueError):  # a stream without a file has nothing buffered
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

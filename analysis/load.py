@@ -1,32 +1,31 @@
-"""The only reader: turn a file or folder into a `Run`, or refuse it by name in one line.
+"""Find saved runs, open them with the files beside them, and tell formats apart.
 
-`formats/` parses each format; this module finds files, opens them and tells formats apart.
+`formats/` parses each format. A file that cannot be used is refused by name in one line.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
-from .files import not_utf8, place_in, read_whole, reason_of, unpacked
-from .formats import record_file, saved_run
+from control.record import to_rows
+
+from .files import not_utf8, read_whole, reason_of, unpacked
+from .formats import saved_run
 from .formats.checked import EDITED
 from .terms import Refused, Run, Unreadable
 
-NAME_A_RUN = "Name a file that `deeptweak run` or `pytest --benchmark-save=NAME` wrote."
+REMEDY = "keep the files of a run together, or copy them from their source again"
 PACKED = ".json.xz"  # a run compressed by `xz run.json`
 GLOB = frozenset("*?[")
 # Other entries in a folder of saved runs (fixtures/studies/command, storage).
 NO_RUNS = frozenset({"commands", "progress", "scratch"})
-# In JSON: a surrogate pair, a lone surrogate (escaped or not), any other escape.
-ESCAPES = re.compile(
-    r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..|[\ud800-\udfff])|\\."
-)
+OF_ASV = frozenset({"benchmarks.json", "machine.json"})  # beside its results
 Reading = TypeVar("Reading")
 
 
@@ -66,12 +65,10 @@ def from_json(saved: object, origin: str) -> Run:
 
     if pytest_benchmark.recognises(top):
         return pytest_benchmark.from_json(top, origin)
-    from .formats import other_tools, strangers
+    from .formats import other_tools
 
     if other := other_tools.read(top, origin):
         return pytest_benchmark.from_json(other, origin)
-    if stranger := strangers.of_json(saved):
-        raise Unreadable(f"{origin}: not read here: {stranger}")
     raise Unreadable(
         f"{origin}: not a saved run; name a file of `pytest benchmarks/`, pytest-benchmark, "
         "hyperfine, google-benchmark, asv or AIPerf."
@@ -85,10 +82,8 @@ def is_deeptweak(folder: Path) -> bool:
 def find(names: Sequence[str]) -> list[Path]:
     """Find the named runs: files, quoted globs, folders of saved runs, DeepTweak directories.
 
-    Each is returned once, in the order named. Folders' telemetry files and sidecars are skipped.
-
-    Raises: Refused, for a glob without matches and a folder without runs: an empty comparison would
-    look like a clean one.
+    Raises: Refused, if a glob or folder has no run: an empty comparison would look like a clean
+    one.
     """
     result: dict[Path, None] = {}
     for name in names:
@@ -142,15 +137,17 @@ def _results(paths: Iterable[Path]) -> list[Path]:
 
 
 def _stands_beside(path: Path) -> bool:
-    """Return whether asv writes this file beside its results: its benchmarks and machine."""
-    if path.name not in ("benchmarks.json", "machine.json") or not path.is_file():
+    if path.name not in OF_ASV or not path.is_file():
         return False
-    from .formats import strangers
-
     try:
-        return strangers.of_json(parsed(path)) is not None
+        saved = parsed(path)
     except Unreadable:
         return False
+    return (
+        isinstance(saved, dict)
+        and "version" in saved
+        and not {"benchmarks", "results"} & saved.keys()
+    )
 
 
 def files_of(run: Run) -> list[Path]:
@@ -209,34 +206,71 @@ def parsed(path: Path) -> object:
     )
     content = unpacked(path, content) if path.name.endswith(PACKED) else content
     try:
-        return record_file.complete(_parsed(content), path)
+        return complete(_parsed(content), path)
     except UnicodeDecodeError as error:
         raise not_utf8(path, error, "a saved run is UTF-8 JSON") from None
     except UnicodeEncodeError:
-        where = _place_of_half(content.decode(json.detect_encoding(content), "surrogatepass"))
         raise Unreadable(
-            f"{path}: contains half a character (a lone surrogate) at {where}, which cannot be "
-            f"written; {EDITED}."
+            f"{path}: contains half a character (a lone surrogate), which cannot be written; "
+            f"{EDITED}."
         ) from None
     except json.JSONDecodeError as error:
-        from .formats import strangers
-
-        if stranger := strangers.of_text(error.doc):
-            raise Unreadable(f"{path}: not read here: {stranger}") from None
-        where = f"line {error.lineno} column {error.colno}"
-        start = error.doc.lstrip("\ufeff \t\r\n")
-        if start and start[0] not in "{[":
-            raise Unreadable(
-                f"{path}: is not a saved run: not JSON at {where}. {NAME_A_RUN}"
-            ) from None
         raise Unreadable(
-            f"{path}: not JSON at {where} ({error.msg}); it was damaged or cut short, copy the "
-            "file from its source again."
+            f"{path}: not JSON at line {error.lineno} column {error.colno} ({error.msg}): it is "
+            "not a saved run, or was cut short; copy the file from its source again."
         ) from None
     except ValueError as error:
         raise Unreadable(f"{path}: {error}") from None
     except RecursionError:
         raise Unreadable(f"{path}: nested too deeply for a saved run.") from None
+
+
+def lines_of(run: Path, named: Mapping[str, object]) -> list[bytes]:
+    """Read the lines of a file beside a run, which records the file's name and hash.
+
+    Raises: Unreadable, if it is missing, is a different file, or holds more than any run does.
+    """
+    name, digest = named.get("name"), named.get("sha256")
+    if not isinstance(name, str) or not name or Path(name).name != name:
+        raise Unreadable(f"{run}: names {name!r}, which is not a file beside it; {REMEDY}.")
+    path = run.with_name(name)
+    packed = read_whole(path, f"not beside {run.name}; {REMEDY}")
+    if hashlib.sha256(packed).hexdigest() != digest:
+        raise Unreadable(
+            f"{run}: {name} is not the file that this run wrote (sha256 differs); {REMEDY}."
+        )
+    return unpacked(path, packed).splitlines()
+
+
+def complete(saved: object, path: Path) -> object:
+    """Merge the record beside a run into its JSON; return JSON that names no record unchanged.
+
+    Raises: Unreadable, if the file is not beside it, or the two do not match.
+    """
+    ours: Any = saved.get("deeptweak") if isinstance(saved, dict) else None
+    named = ours.get("record_file") if isinstance(ours, dict) else None
+    if not isinstance(named, dict):
+        return saved
+    whole = cast("dict[str, Any]", saved)
+    lines = lines_of(path, named)
+    try:
+        run, *cells = map(msgspec.json.Decoder().decode, lines)
+        benchmarks = [dict(one) for one in whole["benchmarks"]]
+        for line in cells:
+            # Refuse an index from the end.
+            benchmark = benchmarks[range(len(benchmarks)).index(line["benchmark"])]
+            info = benchmark["extra_info"] = benchmark["extra_info"] | to_rows(line["record"])
+            if "rounds" in line:
+                rounds = line["rounds"]
+                if rounds == "steps":
+                    rounds = info["steps"]["wall_s"][info["steps"]["warmup"] :]
+                benchmark["stats"] = benchmark["stats"] | {"data": rounds}
+        return whole | {"benchmarks": benchmarks, "deeptweak": run["run"]}
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Unreadable(
+            f"{path}: {named.get('name')} does not match it ({type(error).__name__}: {error}); "
+            f"{REMEDY}."
+        ) from None
 
 
 def _parsed(content: bytes) -> object:
@@ -262,11 +296,6 @@ def _parsed(content: bytes) -> object:
     if content.count(b'"') != msgspec.json.encode(saved).count(b'"'):
         json.loads(content, object_pairs_hook=_once_each)
     return saved
-
-
-def _place_of_half(text: str) -> str:
-    half = next((match for match in ESCAPES.finditer(text) if match["half"]), None)
-    return "an unknown place" if half is None else place_in(text[: half.start()])
 
 
 def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -167,7 +167,6 @@ def _machine(run: Run) -> Iterator[Fact]:
 
 
 def _boot_tokens(cmdline: str) -> Iterator[Fact]:
-    """Yield one fact per key; a repeated key keeps all its values, in order."""
     tokens: dict[str, list[str]] = {}
     for token in cmdline.split():
         key, _, value = token.partition("=")

@@ -1,8 +1,7 @@
 """The metrics of a cell, one value each, computed from its steps without the warm-up.
 
-Two summaries answer two questions. Throughput, N / Σt, is the rate that users get, stalls included;
-a mean of per-step rates would be biased upwards and is not offered. The 10th percentile of step
-time is the kernel's cost without interference: interference only ever adds time.
+Throughput, N / Σt, is the rate that users get; a mean of rates would be biased. The 10th percentile
+of step time is the kernel's cost without interference.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Pairing of two arms' cells: by block if they ran side by side, else as two samples.
 
-A statement about two arms is only as good as what was held equal between them. Cells of one block
-ran minutes apart: drift affects both. Cells of two runs did not: any change in between looks like
-the tweak, and a note warns the reader.
+Cells of one block ran minutes apart, so drift affects both. Cells of two runs did not: any change
+in between looks like the tweak, and a note warns the reader.
 """
 
 from __future__ import annotations
@@ -13,21 +12,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from control.names import first_few
 
-from .arms import Arm, Place, Side, Sides, both, parts, same_runs
+from .arms import ORDER_HINT, Arm, Place, Side, Sides, both, parts, same_runs
 from .checks import (
     different_data,
     hardware,
-    must_be_in_force,
-    must_have_done_its_jobs,
-    must_not_contradict,
+    must_be_sound,
     other_hardware,
 )
 from .labels import label_of
-from .order import HINT
 from .plain import seconds
 from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Run
@@ -48,31 +45,27 @@ TAKING_TURNS = "a run is the unit: the mean of its blocks, in which both arms ra
 BORROWED = (
     "an arm of {} has too few runs to estimate its own spread, so the other arm's spread is used."
 )
-MANY_RUNS = (
-    "means of whole runs at different times: p and interval remain valid if the machine drifts "
-    "steadily or runs resemble their neighbours, "
-    "as far as these runs show it. Arms that take turns detect smaller effects."
+BY_TIME = (
+    "{}: p and interval remain valid if the machine drifts steadily or runs resemble their "
+    "neighbours, as far as these runs show it. Arms that take turns detect smaller effects."
 )
-OUT_OF_TURN = (
-    "the cells of a block did not run one after the other, so they are not pairs: p and interval "
-    "remain valid if the machine drifts "
-    "steadily or cells resemble their neighbours, as far as these cells show it. Arms that take "
-    "turns detect smaller effects."
+MANY_RUNS = BY_TIME.format("means of whole runs at different times")
+OUT_OF_TURN = BY_TIME.format(
+    "the cells of a block did not run one after the other, so they are not pairs"
 )
 RELATIVE = (
     "each cell is relative to {0} in its block: a change between the runs cancels only if it "
     "affects both, which two runs cannot show. {0} itself changed by {1} in {2}, which is not "
     "judged."
 )
+WAY_OUT = "Let both arms take turns, or compare --relative-to a tweak set that both have."
 ONE_RUN_AN_ARM = (
     "one run per arm, at different times: how far two runs of one arm would differ is unknown. "
-    "Interleave both in one run, give several "
-    "runs per arm, or compare --relative-to a tweak set that both have."
+    f"Give several runs per arm. {WAY_OUT}"
 )
-WAY_OUT = "Let both arms take turns, or compare --relative-to a tweak set that both have."
 UNKNOWN_TURNS = (
     "the date of each run and whether the arms took turns are unknown: drift cannot be told from "
-    f"a difference. {WAY_OUT} {HINT}"
+    f"a difference. {WAY_OUT} {ORDER_HINT}"
 )
 ODD_RUN = (
     "{} is {} by {} than the other runs of its arm: an outlier, whose weight is limited to the "
@@ -114,17 +107,10 @@ def value_of(cell: Cell, metric: Metric) -> float:
 
 
 class Reader:
-    """Reads a metric of a cell, divided by the control's in the same run and block, if any.
-
-    Drift between runs then cancels.
-    """
+    """Reads a metric of a cell, divided by the control's in the same run and block, if any."""
 
     def __init__(self, arms: tuple[Arm, Arm], draft: Comparison) -> None:
-        """Find the control's cells in the runs of both arms, and check them like those of an arm.
-
-        Raises: NotComparable, if the control was not run: absolute values would pass for relative
-        ones.
-        """
+        """Find the control's cells in both arms' runs. Raises: NotComparable, if unsound."""
         self.control: Side | None = None
         if draft.relative_to is None:
             return
@@ -134,10 +120,7 @@ class Reader:
                 f"{draft.relative_to} was not run under {draft.workload}, so nothing can be taken "
                 "relative to it."
             )
-        cells = [part for _, part in _measured(self.control)]
-        must_be_in_force(self.control.tweakset, cells)
-        must_not_contradict(cells)
-        must_have_done_its_jobs(cells)
+        must_be_sound(self.control.tweakset, [part for _, part in _measured(self.control)])
 
     def __call__(self, entry: Entry, metric: Metric) -> float:
         place, cell = entry
@@ -168,7 +151,8 @@ def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
     """
     if same_runs(*arms):
         return
-    for run in (run for arm in arms for run in arm.runs):
+    runs = [run for arm in arms for run in arm.runs]
+    for run in runs:
         if draft.workload in run.by_place:
             raise NotComparable(
                 f"{run.origin} has several benchmarks of this name, which differ only in their "
@@ -178,26 +162,18 @@ def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
     if other := other_hardware(arms[0].runs, arms[1].runs):
         raise NotComparable(other)
     for run in arms[1].runs:
-        declared = (
-            primary_of(run, draft.study, draft.workload)
-            if draft.study in run.studies
-            else draft.primary_metric
-        )
+        if draft.study not in run.studies:
+            continue
+        declared = primary_of(run, draft.study, draft.workload)
         if declared != draft.primary_metric:
-            turns = {run.design.kind == "turns" for arm in arms for run in arm.runs}
-            reason = (
-                ", one of whole cells and one of cells that took turns" if len(turns) > 1 else ""
-            )
+            mixed = len({one.design.kind == "turns" for one in runs}) > 1
+            reason = ", one of whole cells and one of cells that took turns" if mixed else ""
             raise NotComparable(
                 f"the runs declared different primary metrics: {draft.primary_metric.name} and "
                 f"{declared.name}{reason}."
             )
-    first, *others = [
-        run.workloads[draft.workload].params
-        for arm in arms
-        for run in arm.runs
-        if draft.workload in run.workloads
-    ]
+    workloads = [run.workloads[draft.workload] for run in runs if draft.workload in run.workloads]
+    first, *others = [workload.params for workload in workloads]
     for params in others:
         differing = [
             f"{key} {first[key]} against {params[key]}"
@@ -219,13 +195,15 @@ def run_notes(
     notes = []
     if read.control is not None:
         metric = draft.primary_metric
-        entries = [entry for entry in read.control.cells.items() if entry[1].outcome == "measured"]
+        measured = _measured(read.control)
         base, candidate = (
-            [math.log(value_of(cell, metric)) for place, cell in entries if place[0] in own.runs]
+            fmean(
+                math.log(value_of(cell, metric)) for place, cell in measured if place[0] in own.runs
+            )
             for own in sides
         )
-        shift = math.fsum(candidate) / len(candidate) - math.fsum(base) / len(base)
-        moved = percent(math.expm1(shift if metric.better == "higher" else -shift))
+        shift = candidate - base if metric.better == "higher" else base - candidate
+        moved = percent(math.expm1(shift))
         notes.append(RELATIVE.format(read.control.tweakset.name, moved, metric.name))
     silent = [run.origin for arm in arms for run in arm.runs if not hardware(run)]
     if silent and draft.study != "deeptweak":
@@ -247,9 +225,8 @@ class Pairing:
     """The units of two arms.
 
     `pairs` are complete blocks. If the arms share none, `samples` holds each arm's units, a list of
-    cells per unit, and `times` when each was measured (seconds, or places in the order of one run),
-    the earliest first; None if drift cancels within each unit, NaN if the time is unknown.
-    `left_out` has the reasons for missing blocks: reason → blocks.
+    cells per unit, and `times` when each was measured, the earliest first; None if drift cancels
+    within each unit, NaN if unknown. `left_out`: reason → missing blocks.
     """
 
     pairs: Sequence[Pair] = ()
@@ -294,11 +271,10 @@ class Pairing:
 def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
     """Pair two arms.
 
-    Same run: by block. Same runs: by block in each, and a run is the unit. Different runs: run
-    against run, since everything between them is confounded with the arm; the same applies to cells
-    of one run whose blocks did not run side by side. Only if each cell is `controlled` by another
-    in its block are cells of two runs informative: by block if the blocks had equal samples, else
-    as two samples.
+    Same run: by block. Same runs: by block in each, and a run is the unit. Different runs, and
+    blocks whose cells did not run side by side: in time. Only if each cell is `controlled` by
+    another in its block are cells of two runs informative: by block if the blocks had equal
+    samples, else as two samples.
     """
     if base.runs & candidate.runs:
         paired = _by_block(*_beside(base, candidate))
@@ -309,19 +285,16 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
         return _in_order(base, candidate, MANY_RUNS)
     if len(base.runs) == len(candidate.runs) == 1:
         (run,), (other_run,) = base.runs, candidate.runs
-        paired = _by_block(
-            *(
-                {("", block): cell for (_, block), cell in own.cells.items()}
-                for own in (base, candidate)
-            )
+        sides = (
+            {("", place[1]): cell for place, cell in own.cells.items()} for own in (base, candidate)
         )
-        if len(paired.pairs) >= MINIMUM_UNITS and not any(
-            "differ" in reason for reason in paired.left_out
-        ):
+        paired = _by_block(*sides)
+        alike = not any("differ" in reason for reason in paired.left_out)
+        if len(paired.pairs) >= MINIMUM_UNITS and alike:
             # Each keeps its own place, which finds the control cell of the same run.
             pairs = [
-                (((run, one[1]), cell), ((other_run, other[1]), against))
-                for (one, cell), (other, against) in paired.pairs
+                (((run, place[1]), cell), ((other_run, place[1]), other))
+                for (place, cell), (_, other) in paired.pairs
             ]
             return Pairing(pairs, None, paired.left_out)
     by_block = [_grouped(own, _block_or_process) for own in (base, candidate)]
@@ -329,31 +302,36 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
 
 
 def _in_order(base: Side, candidate: Side, caveat: str) -> Pairing:
-    """Order the units of two arms in time: runs by their start, cells of one run as they ran."""
     alone = base.runs == candidate.runs and len(base.runs) == 1
     cells = [cell for own in (base, candidate) for _, cell in _measured(own)]
-    # Cells of one run are timed by their own times, or by their place in its order unless all have
-    # times.
+    # Cells are timed by their places in the order of their run unless all have times.
     clocked = len({cell.started_utc for cell in cells} - {None}) == len(cells)
+
+    def time_of(unit: Unit) -> float:
+        (run, _), cell = unit[0]
+        if not alone:
+            return seconds(base.started_utc.get(run) or candidate.started_utc.get(run) or "")
+        return seconds(cell.started_utc or "") if clocked else cell.order
+
     units, times = [], []
     for own in (base, candidate):
-        timed: list[tuple[float, Unit]]
-        if alone:
-            timed = [
-                (seconds(entry[1].started_utc or "") if clocked else entry[1].order, [entry])
-                for entry in _measured(own)
-            ]
-        else:
-            timed = [
-                (seconds(own.started_utc[unit[0][0][0]]), unit)
-                for unit in _grouped(own, lambda entry: entry[0][0])
-            ]
-        timed.sort(key=lambda entry: entry[0])
+        timed = sorted(
+            ((time_of(unit), unit) for unit in _grouped(own, _entry if alone else _run_of)),
+            key=lambda entry: entry[0],
+        )
         times.append([time for time, _ in timed])
         units.append([unit for _, unit in timed])
-    return Pairing(
-        (), (units[0], units[1]), _missing(base, candidate), caveat, (times[0], times[1])
-    )
+    missing = _missing(base, candidate)
+    return Pairing((), (units[0], units[1]), missing, caveat, (times[0], times[1]))
+
+
+def _entry(entry: Entry) -> object:
+    (run, block), cell = entry
+    return run, block, cell.id
+
+
+def _run_of(entry: Entry) -> object:
+    return entry[0][0]
 
 
 def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pairing:
@@ -385,9 +363,8 @@ def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[
         return sides
     stock = 1 if candidate.tweakset.name == STOCK else 0
     own = sides[1 - stock]
-    if not sides[stock].keys() & own.keys() and any(
-        cell.outcome == "measured" for cell in own.values()
-    ):
+    measured = any(cell.outcome == "measured" for cell in own.values())
+    if measured and not sides[stock].keys() & own.keys():
         raise NotComparable(
             f"{base.tweakset.name} and {candidate.tweakset.name} never took turns in one process, "
             f"only with {STOCK}."
@@ -448,37 +425,32 @@ def enough(pairing: Pairing, blocks: int) -> None:
     """
     missing = "; ".join(f"{numbers} {reason}" for numbers, reason in _left_out(pairing))
     why = f" ({missing})." if missing else "."
+    required = f"at least {MINIMUM_UNITS}"
     if pairing.samples is not None:
         n, m = map(len, pairing.samples)
         if min(n, m) == 0:
-            raise NotComparable(
-                f"no measured cell in {'the baseline' if n == 0 else 'the candidate'}{why}"
-            )
+            arm = "the baseline" if n == 0 else "the candidate"
+            raise NotComparable(f"no measured cell in {arm}{why}")
         if n == m == 1:
             raise NotComparable(ONE_RUN_AN_ARM)
         if max(n, m) < MINIMUM_UNITS:
-            raise NotComparable(
-                f"{n} against {m}: at least {MINIMUM_UNITS} in one arm are required{why}"
-            )
+            raise NotComparable(f"{n} against {m}: {required} in one arm are required{why}")
         if pairing.times is not None:
             _must_be_near_in_time(pairing.times)
     elif pairing.units < MINIMUM_UNITS:
         if pairing.by_run:
             raise NotComparable(
-                f"{pairing.units} runs with both arms: a run is the unit, and at least "
-                f"{MINIMUM_UNITS} are required{why}"
+                f"{pairing.units} runs with both arms: a run is the unit, and {required} are "
+                f"required{why}"
             )
         if not pairing.pairs and len(pairing.left_out) == 1:
             # A single shared reason needs no count: the tweak set is unavailable on this machine.
             raise NotComparable(f"{next(iter(pairing.left_out)).rstrip('.')}.")
-        raise NotComparable(
-            f"{counted(len(pairing.pairs), 'complete pair')} of {blocks}; at least "
-            f"{MINIMUM_UNITS} are required{why}"
-        )
+        pairs = counted(len(pairing.pairs), "complete pair")
+        raise NotComparable(f"{pairs} of {blocks}; {required} are required{why}")
 
 
 def _must_be_near_in_time(times: Times) -> None:
-    """Check that the times are known and the gap between the arms is no longer than an arm."""
     every = sorted((time, arm) for arm, own in enumerate(times) for time in own)
     gaps = [
         (after - before, number != other) for (before, number), (after, other) in pairwise(every)
@@ -492,16 +464,11 @@ def _must_be_near_in_time(times: Times) -> None:
 
 
 def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
-    """Return left-out blocks and their reasons; beyond a few, merge the other reasons."""
     reasons = [(reason.rstrip("."), set(blocks)) for reason, blocks in pairing.left_out.items()]
     named, others = reasons[:NAMED], reasons[NAMED:]
     if len(others) > 1:
-        others = [
-            (
-                f"{len(others)} other reasons, such as: {others[0][0]}",
-                set().union(*(blocks for _, blocks in others)),
-            )
-        ]
+        blocks = set().union(*(blocks for _, blocks in others))
+        others = [(f"{len(others)} other reasons, such as: {others[0][0]}", blocks)]
     return [(listed(blocks), reason) for reason, blocks in [*named, *others]]
 
 
@@ -532,7 +499,7 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> 
 
 
 def odd_notes(metric: Metric, pairing: Pairing, arms: Iterable[Arm], read: Reader) -> list[str]:
-    """Return a note on each outlying run of an arm; none if arms were not compared over time."""
+    """Return a note on each outlying run of an arm, if arms were compared over time."""
     if pairing.samples is None or pairing.times is None:
         return []
     import numpy as np
@@ -558,22 +525,14 @@ def odd_notes(metric: Metric, pairing: Pairing, arms: Iterable[Arm], read: Reade
 
 def pair_notes(pairing: Pairing) -> list[str]:
     notes = [pairing.caveat] if pairing.caveat else []
+    few = f"only: with fewer than {COMFORTABLE_UNITS}"
     if pairing.samples is None:
         if pairing.units < COMFORTABLE_UNITS and not pairing.processes:
             what = "runs" if pairing.by_run else "pairs"
-            notes.append(
-                f"{pairing.units} {what} only: with fewer than {COMFORTABLE_UNITS}, one outlying "
-                "block can decide the result."
-            )
+            notes.append(f"{pairing.units} {what} {few}, one outlying block can decide the result.")
     elif (least := min(map(len, pairing.samples))) < COMFORTABLE_UNITS:
         n, m = map(len, pairing.samples)
-        notes.append(
-            f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} per arm, one outlying run "
-            "can decide the result."
-        )
-        notes += (
-            [BORROWED.format("one run" if least == 1 else "two runs")]
-            if least < MINIMUM_UNITS
-            else []
-        )
+        notes.append(f"{n} against {m} {few} per arm, one outlying run can decide the result.")
+        if least < MINIMUM_UNITS:
+            notes.append(BORROWED.format("one run" if least == 1 else "two runs"))
     return notes + [f"{blocks} left out: {reason}." for blocks, reason in _left_out(pairing)]

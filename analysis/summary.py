@@ -176,9 +176,8 @@ Row = dict[str, object]
 def rows_of(runs: Sequence[Run]) -> list[Row]:
     """Return a row per arm: each tweak set under each workload of each run, the baseline first.
 
-    `cells` were measured, of `cells_run`. Means of telemetry are over the measured time. `rate` is
-    the program's own rate, written out; then throughput by our clock is omitted. `*_geomean` are
-    the means whose ratios are gains, `telemetry.*` means over the cells.
+    `cells` were measured, of `cells_run`. `rate` is the program's own, written out. `*_geomean` are
+    the means whose ratios are gains.
     """
     rows = []
     for run in runs:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from analysis.stats.effect import ENOUGH_PROCESSES, log_gains, unequal
 from control.t_test import ALPHA
 
-from .verdict import outlasts
 from .wording import percent, probability
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]
             f"the effect differs between processes by more than chance (p {probability(differ)})."
         )
     # Where it does, that is the reason of the verdict.
-    if draft.carry_over is not None and not outlasts(draft):
+    if draft.carry_over is not None and not draft.outlasts:
         early, late, p = draft.carry_over
         notes.append(
             f"carry-over: {percent(early)} in the first half of the segments, {percent(late)} in "
@@ -136,12 +135,9 @@ class CarryOver:
 def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
     """Test pairs of segments, the baseline's first; None if they are too few or too short.
 
-    Two signed-rank tests over the pairs, robust to a stalled step here and there: of the difference
-    between the halves' median log gains, and of the slope of the log gain over the steps. The
-    middle step of an odd number belongs to neither half.
-
-    Simulated with six processes and an effect of 5 %: carry-over that fades with three times the
-    settle steps is found in 19 of 20 runs, carry-over that fades within them in none.
+    Two signed-rank tests over the pairs: of the difference between the halves' median log gains,
+    and of the slope of the log gain over the steps. Simulated with six processes and an effect of 5
+    %, carry-over of three times the settle steps is found in 19 of 20 runs, shorter in none.
     """
     gains = [_step_gains(*pair) for pair in pairs]
     gains = [gain for gain in gains if len(gain) >= FEWEST_STEPS]
@@ -166,7 +162,6 @@ def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
 
 
 def _step_gains(result: Cell, under: Cell) -> list[float]:
-    """Return the log speed-up of each counted step under the tweak set."""
     entry, other = (
         cell.steps.wall_s[cell.steps.warmup :] if cell.steps else () for cell in (result, under)
     )

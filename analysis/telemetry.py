@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from .formats import record_file
+from .load import REMEDY, lines_of
 from .terms import Unreadable
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def series_of(run: Run) -> dict[str, Series]:
 
 
 def _by_step(cell: Cell) -> Series:
-    """Return a series with a row per step, written as the step ended; time is the sum of steps."""
     if cell.steps is None:
         raise ValueError("a cell without steps has no time")
     wall_s, warmup = cell.steps.wall_s, cell.steps.warmup
@@ -69,7 +68,7 @@ def _from_file(run: Run) -> dict[str, Series]:
         raise Missing("the run was saved without telemetry samples")
     cells = {cell.id: cell for cell in run.cells}
     try:
-        result = map(msgspec.json.decode, record_file.lines_of(Path(run.origin), named))
+        result = map(msgspec.json.decode, lines_of(Path(run.origin), named))
         return {
             one["cell"]: _sampled(one["columns"], cells[one["cell"]])
             for one in result
@@ -79,7 +78,7 @@ def _from_file(run: Run) -> dict[str, Series]:
         raise Missing(str(error)) from None
     except (LookupError, TypeError, ValueError) as error:
         raise Missing(
-            f"{named['name']} is damaged ({type(error).__name__}: {error}); {record_file.REMEDY}"
+            f"{named['name']} is damaged ({type(error).__name__}: {error}); {REMEDY}"
         ) from None
 
 

@@ -1,8 +1,6 @@
-"""The vocabulary of the read side: saved runs and conclusions about them.
+"""The vocabulary of the read side: saved runs and conclusions about them, never written to.
 
-Records without behaviour, which are never written to. Every other file of `analysis` imports this
-file, which imports none of them. `Cell` and `Comparison` occur by the ten thousand and have 30
-fields: frozen, each would take four times as long to make.
+`Cell` and `Comparison` occur by the ten thousand: frozen, each would take four times as long.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from control import errors, words
+from control.t_test import ALPHA
 
 Factor = words.Factor
 Metric = words.Metric
@@ -47,10 +46,7 @@ class SavedStudy:
 
 @dataclass(frozen=True, slots=True)
 class SavedWorkload:
-    """A workload that was run.
-
-    `primary`, if given, replaces the study's. `command` is set for a workload of `deeptweak run`.
-    """
+    """A workload; `primary`, if given, replaces the study's; `command`: that of `deeptweak run`."""
 
     name: str
     primary: Metric | None = None
@@ -70,8 +66,7 @@ class Setting:
 class SavedTweakSet:
     """A measured manifest, or a `monitor` in its place; without either, the untouched machine.
 
-    `level_of` is the column of a level if something else than tweak sets is compared
-    (`arm_column`).
+    `level_of`: the column that is compared instead of tweak sets (`arm_column`).
     """
 
     name: str
@@ -87,9 +82,9 @@ class SavedTweakSet:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A cell's steps in the order of their ends, as equally long columns.
+    """A cell's steps in the order of their ends; the first `warmup` are not measured.
 
-    The first `warmup` steps are not measured. Jobs that wait `overlap`.
+    Jobs that wait `overlap`.
     """
 
     wall_s: tuple[float, ...]
@@ -125,20 +120,15 @@ class Cell:
     """One workload under one tweak set in one block: the unit of replication.
 
     `metrics` exist exactly if `outcome` is "measured", `reason` if it is not; `steps` and `applied`
-    exist likewise, except in files of other tools that do not keep them. `telemetry` maps column
-    and statistic to the value over the measured steps (`docs/reference/run.md`); `series` holds
-    whole columns by name if the format keeps them in the run (see `telemetry.series_of`), None for
-    a missing value. `window_s` runs from the start of the first measured step to the end of the
-    last, on the clock of the telemetry file. `contradictions` are sentences on saved metrics that
-    disagree with the steps. A process with alternated settings has `segments`, cells of tweak set
-    and baseline, two per pair, whose `process` is its block; its steps and metrics are those under
-    the tweak set. A cell that took turns has `slices_s`, its step times per round,
-    `slice_starts_s`, the start of each round on the clock of `window_s`, and `others_cpu_s`, the
-    CPU time that others used during them, None if unknown. A cell that stands for several untouched
-    cells of its block has them in `pooled`, and means of their metrics. `report` is the workload's
-    own report: name → all of it, in order; `monitor` and `usage`, if monitors were measured, are
-    the cost of the monitor and the usage of the whole process. `reading` caches what its study read
-    from the report.
+    likewise, except in other tools' files. `telemetry`: by column and statistic, over the measured
+    steps; `series`: whole columns, if the format keeps them in the run. `window_s`: from the first
+    measured step to the end of the last, on the clock of the telemetry file. `contradictions`:
+    sentences on saved metrics that disagree with the steps. `segments`: with alternated settings,
+    cells of tweak set and baseline, two per pair, whose `process` is its block. `slices_s`,
+    `slice_starts_s`, `others_cpu_s`: of cells that took turns, the step times, start and others'
+    CPU time per round. `pooled`: the untouched cells that it stands for. `report`: the workload's
+    own rows by name. `monitor`, `usage`: the cost of the monitor, the usage of the whole process.
+    `reading`: what its study read from the report.
     """
 
     id: str
@@ -188,9 +178,8 @@ class DesignPoint:
 class Design:
     """The layout of cells: `order` lists cell ids as they ran, `kind` names the `--design`.
 
-    `points` are by tweak set, without stock, which has every factor as found. `notes` are the
-    design's own (generators, aliases). All are empty for a matrix. With a `budget_s`, as many cells
-    were measured as fitted into it.
+    `points` are by tweak set, without stock; `notes` are the design's own. With a `budget_s`, as
+    many cells were measured as fitted into it.
     """
 
     seed: int
@@ -204,10 +193,7 @@ class Design:
     budget_s: float | None = None
 
     def blocks_of(self, study: str, workload: str, tweakset: str) -> int:
-        """Return how many blocks an arm was planned to have; all, for arms not in `order`.
-
-        Within a budget, workloads may differ in their number of blocks.
-        """
+        """Return how many blocks an arm was planned to have; a budget may give workloads fewer."""
         head = f"{study}/{workload}-{tweakset}-b"
         numbers = (
             [text.removeprefix(head) for text in self.order if text.startswith(head)]
@@ -225,14 +211,10 @@ class Design:
 class Run:
     """One saved run. `origin` is its source; `warnings` are problems that the reader tolerated.
 
-    `format` names the file of `formats/` that read it. `baseline` is the tweak set that the others
-    are compared with. `replicated` is false for formats of other tools without blocks: such a run
-    is one cell per arm and never carries a verdict alone. `commit` is the measured source revision,
-    with `+dirty` if edited, None if unknown. `place` records where cells ran if not on the
-    harness's machine: target, nodes, by whom and as what (`apply`, `workload_via`, `image`).
-    `left_out` has a sentence for each benchmark of another tool's file without usable times; the
-    warnings repeat it. `by_place` are the workloads that differ from others of their name only in
-    their place in the file: they cannot be matched with another file's.
+    `format` names its reader in `formats/`. `replicated` is false for formats without blocks: such
+    a run is one cell per arm. `commit` ends in `+dirty` if the source was edited. `place`: where
+    cells ran on a cluster. `left_out`: a sentence per benchmark without usable times, also among
+    the warnings. `by_place`: workloads that only their place in the file tells apart.
     """
 
     origin: str
@@ -371,3 +353,9 @@ class Comparison:
     baseline_arms: tuple[str, ...] = ()
     guard: bool = False
     level_of: str = ""
+
+    @property
+    def outlasts(self) -> bool:
+        """Return whether the state before a switch affects counted steps; never true in an A/A."""
+        over = self.carry_over
+        return over is not None and over[2] < ALPHA and not self.untouched

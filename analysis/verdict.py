@@ -17,12 +17,9 @@ from .wording import LARGEST, duration, interval, number, percent, probability, 
 if TYPE_CHECKING:
     from .terms import Comparison, Effect, Run, Verdict
 
-# The p below which two untouched arms differ too much to be the baseline together. Where both are
-# sound the guard is independent of the contrasts (their difference and their mean are independent)
-# and costs a workload, at .01 in one run of a hundred; at .05 a run of four workloads would lose
-# one every fifth time. Where one of the two is off, their mean is off by half of that, and the
-# guard sees all of it: a false claim gets through in a quarter of such runs at worst; without it,
-# or with stock alone, in half of them and more (docs/verdicts.md).
+# The p below which two untouched arms differ too much to be the baseline together. Of sound arms it
+# costs a workload in one run of a hundred; if one arm is off, a false claim gets through in a
+# quarter of such runs at worst, without the guard in half of them and more (docs/verdicts.md).
 GUARD = 0.01
 ONE_RUN = "1 run per configuration, run-level variance not estimable"
 NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
@@ -31,10 +28,8 @@ NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verdict, str]:
     """Return the verdict on one contrast and the sentence that justifies it.
 
-    improved / regressed: adjusted p below 0.05. equivalent: both one-sided tests below 0.05, that
-    is, the 90 % interval lies inside the margin. inconclusive: neither, with the smallest gain that
-    would have been called. not comparable: an arm that changed nothing differs all the same, so no
-    tweak caused it; for a guard, p below `GUARD`.
+    not comparable: an arm that changed nothing differs all the same, so no tweak caused it; for a
+    guard, p below `GUARD`.
     """
     if contrast.guard and effect.p < GUARD:
         return "not comparable", (
@@ -51,23 +46,17 @@ def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verd
             f"{probability(p_adjusted)} of {family}"
         )
         if contrast.untouched:
-            return (
-                "not comparable",
-                (
-                    f"nothing was changed in this arm, yet it differs: {result}. The machine "
-                    "caused that, not a tweak."
-                ),
+            return "not comparable", (
+                f"nothing was changed in this arm, yet it differs: {result}. The machine caused "
+                "that, not a tweak."
             )
         word: Verdict = "improved" if effect.gain > 0 else "regressed"
         return word, f"{result}."
     if effect.p_equivalent < ALPHA:
         ends = f"{number(effect.low90)} to {percent(effect.high90)}"
-        return (
-            "equivalent",
-            (
-                f"the 90 % interval {ends} by {effect.metric.name} lies inside the margin of "
-                f"{unsigned(margin)}."
-            ),
+        return "equivalent", (
+            f"the 90 % interval {ends} by {effect.metric.name} lies inside the margin of "
+            f"{unsigned(margin)}."
         )
     seen = (
         "" if contrast.mde is None else f"; one of {unsigned(contrast.mde)} would be, 4 times in 5"
@@ -79,15 +68,6 @@ def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verd
 
 def without_guards(contrasts: Sequence[Comparison]) -> Sequence[Comparison]:
     return [contrast for contrast in contrasts if not contrast.guard] or contrasts
-
-
-def outlasts(comparison: Comparison) -> bool:
-    """Return whether the state before a switch affects counted steps; never true in an A/A."""
-    return (
-        comparison.carry_over is not None
-        and comparison.carry_over[2] < ALPHA
-        and not comparison.untouched
-    )
 
 
 def inside_margin(effect: Effect, margin: float) -> bool:
@@ -111,10 +91,9 @@ SEEN = frozenset({"improved", "regressed", "equivalent"})
 class Unseen:
     """Reasons why no contrast of a run is decided. Shares are fractions; None is not recorded.
 
-    `aa_log_sd`: the scatter between blocks of two untouched arms' log ratio; `mde`: the smallest
-    gain that would have been called, among the contrasts with the most `blocks`; `others`: the
-    share of all CPUs that other programs used; all are medians. To resolve the `margin` takes
-    `plan_blocks` and `plan_s` seconds, which may exceed the machine's availability.
+    `aa_log_sd`: the scatter of two untouched arms' log ratio; `mde`: of the contrasts with the most
+    `blocks`; `others`: the share of all CPUs that other programs used; all are medians. The
+    `margin` takes `plan_blocks` and `plan_s` seconds.
     """
 
     contrasts: int

@@ -225,7 +225,6 @@ def parse_percent(text: str) -> float:
 
 
 def _meant(text: str) -> str:
-    """Suggest the meaning of a number without a percent sign."""
     value = float(text) if NUMBER.fullmatch(text) else 0.0
     if 0 < value < 1:
         return f"{value * 100:g}% or {value:g}%, whichever is meant"

@@ -202,7 +202,11 @@ def test_a_run_without_reports_is_read(
 
 @pytest.mark.parametrize(
     ("report", "says"),
-    [([], "has report = "), ({"epochs": {}}, "epochs"), ({"epochs": [1]}, "an object is expected")],
+    [
+        ([], "has report: "),
+        ({"epochs": {}}, "expected `array`"),
+        ({"epochs": [1]}, "expected `object`"),
+    ],
 )
 def test_a_report_of_another_shape_is_refused(
     written: dict[str, Any], report: object, says: str

@@ -7,12 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer
-from analysis.arms import MONITOR, TWEAKSET, WORKLOAD, Arm, on_one_side, read_arm
+from analysis.arms import (
+    MONITOR,
+    ORDER_HELP,
+    ORDERS,
+    TWEAKSET,
+    WORKLOAD,
+    Arm,
+    arms_in_order,
+    on_one_side,
+    read_arm,
+)
 from analysis.compare import CompareOptions, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.files import damaged
-from analysis.order import HELP as ORDER_HELP
-from analysis.order import ORDERS, arms_in_order
 from analysis.pairing import metric_named
 from analysis.stats.adjust import ADJUSTMENTS
 from analysis.subcommands import option, signature

@@ -84,7 +84,6 @@ def gathered_of(
 
 
 def _known(noun: str, pieces: Sequence[str], known: set[str]) -> tuple[str, ...]:
-    """Return the given names. Raises: Refused, if no run has one of them."""
     names = joined_names(pieces, known)
     if unknown := [name for name in names if name not in known]:
         raise Refused(f"No run has a {noun} {unknown[0]!r}.{suggestion(unknown[0], sorted(known))}")

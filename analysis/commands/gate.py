@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 
 from analysis import render
 from analysis.answer import Answer, command
-from analysis.arms import read_arm, split
-from analysis.files import reason_of, resolved, write_whole
+from analysis.arms import ORDER_HELP, ORDERS, arms_in_order, read_arm, split
+from analysis.files import complain, reason_of, resolved, say, write_whole
 from analysis.load import files_of
 from analysis.metrics import COLUMNS
-from analysis.order import HELP as ORDER_HELP
-from analysis.order import ORDERS, arms_in_order
-from analysis.streams import complain, say
 from analysis.studies.gate import limits as limits_file
-from analysis.studies.gate.ci import comment, junit, site_of, workflow_commands
+from analysis.studies.gate.ci import comment, junit, workflow_commands
 from analysis.studies.gate.gate import EXIT, Gate, answer, judge
 from analysis.terms import Refused, Run
 from analysis.wording import parse_names, parse_percent, plan_command
@@ -124,7 +121,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say(args: argparse.Namespace, gate: Gate, result: Answer) -> str | None:
-    """Print the answer, and CI commands on a runner. Returns: the reason for a failure, if any."""
     commands = (
         "".join(f"{line}\n" for line in workflow_commands(gate))
         if os.environ.get("GITHUB_ACTIONS") == "true"
@@ -184,7 +180,7 @@ def _limits(args: argparse.Namespace) -> Limits:
 
 
 def _write(args: argparse.Namespace, gate: Gate, runs: Sequence[Run]) -> list[str]:
-    page = comment(gate, runs, args.comment_key, site_of(os.environ))
+    page = comment(gate, runs, args.comment_key)
     unwritten = []
     for path, text in ((args.junit, junit(gate)), (args.comment, page)):
         if path:

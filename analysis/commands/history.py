@@ -9,11 +9,10 @@ from datetime import date
 from pathlib import Path
 
 from analysis.answer import Answer, command
+from analysis.arms import ORDER_HELP, ORDER_HINT, ORDERS, in_order
+from analysis.files import complain
 from analysis.load import load_each
 from analysis.metrics import COLUMNS
-from analysis.order import HELP as ORDER_HELP
-from analysis.order import HINT, ORDERS, in_order
-from analysis.streams import complain
 from analysis.subcommands import option, picture_file, signature
 from analysis.terms import Refused
 from analysis.wording import whole
@@ -88,7 +87,7 @@ def run(
     if not gathered.runs:
         for line in _shown(refused, every=args.all):
             print("refused:", line, file=sys.stderr)
-        hint = f" {HINT}" if any(UNDATED in note for note in gathered.notes) else ""
+        hint = f" {ORDER_HINT}" if any(UNDATED in note for note in gathered.notes) else ""
         reasons = " ".join(gathered.notes)
         raise Refused(
             f"{', '.join(runs)}: no run could be used, so there is no history. "
@@ -96,9 +95,7 @@ def run(
         )
     history = judge(gathered, refused)
     worse = regressions(history, recent)
-    result = answer(
-        history, worse, recent=recent if fail_on_regression else None, plain=_only_ascii()
-    )
+    result = answer(history, worse, recent=recent if fail_on_regression else None)
     exit_code = result.exit_code
     if plot:
         from analysis.plots.style import draw_file
@@ -132,11 +129,3 @@ def _shown(refused: list[str], *, every: bool) -> list[str]:
         if len(shown) == len(refused)
         else [*shown, f"and {len(refused) - len(shown)} more files (--all)."]
     )
-
-
-def _only_ascii() -> bool:
-    try:
-        "▁→…".encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return True
-    return False

@@ -1,12 +1,8 @@
 """DeepTweak's directories: a folder per configuration with `benchmark.csv` and `skyhook.yaml`.
 
-`benchmark.csv` has a row per step; `skyhook.yaml` has the requested settings. A node type's folder
-is one run: each configuration in it is an arm of one cell. The logger appends, and begins with a
-header or with step 1 each time it starts: rows appended later form a second block. The format does
-not record the training samples, whether the tweaks were in force, or any date.
-
-Some column names mislead: MB and KB are MiB and KiB, `disk_*` counts since boot while `net_*` is a
-rate, and `gpu_mem_util` is how busy or how full the memory was, depending on the program queried.
+A node type's folder is one run, and each configuration in it an arm of one cell. The logger
+appends: rows after a second header, or after step 1, are a second block. Some column names mislead:
+MB and KB are MiB and KiB, `disk_*` counts since boot while `net_*` is a rate.
 """
 
 from __future__ import annotations
@@ -16,10 +12,10 @@ import hashlib
 import io
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from analysis.files import read_text
 from analysis.metrics import metrics_of
@@ -38,16 +34,17 @@ from analysis.wording import UNCOUNTED
 from control.saved import LARGEST_COUNT, LONGEST_S, SHORTEST_S
 
 Values = tuple["float | None", ...]
+Row = dict[str, "float | None"]
 Remark = tuple[str, str]  # a remark for the reader, and its column
 
 TABLE, MANIFEST = "benchmark.csv", "skyhook.yaml"
 STUDY, BASELINE = "deeptweak", "base"
 QUESTION = "Which set of kernel tweaks fine-tunes a language model fastest?"
 PRIMARY = Metric("throughput_samples_per_s", "higher")
+WRITTEN = "disk_written_since_boot_bytes"
 LONG_UP = 10  # ratio of bytes written since boot that minutes of uptime cannot explain
 KIB, MIB = 1024.0, 1024.0**2
-# Step times are rounded to 1 ms and the clock to 10 ms: over minutes they agree far better than
-# this.
+# Step times are rounded to 1 ms and the clock to 10 ms: over minutes they agree far better.
 CLOCK_TOLERANCE, CLOCK_SLACK_S = 0.02, 0.1
 LARGEST = 1e24  # more than any byte counter: an extra digit, or two numbers joined
 
@@ -55,53 +52,47 @@ LARGEST = 1e24  # more than any byte counter: an extra digit, or two numbers joi
 class ColumnSpec(NamedTuple):
     """A column under our name; `summary`: statistics kept per cell; `total`: a counter's increase.
 
-    `never_zero`: 0 in every row can only mean that it was not measured.
+    Unless it may be `zero`, 0 in every row can only mean that it was not measured.
     """
 
     name: str
     scale: float = 1.0
-    summary: tuple[Literal["mean", "min", "max"], ...] = ()
+    summary: tuple[str, ...] = ()
     total: str = ""
-    never_zero: bool = False
+    zero: bool = False
 
 
 HOST = {
-    "tokens_per_sec": ColumnSpec("tokens_per_s", never_zero=True),
-    "samples_per_sec": ColumnSpec("samples_per_s", never_zero=True),
-    "loss": ColumnSpec("loss"),
-    "learning_rate": ColumnSpec("learning_rate"),
-    "grad_norm": ColumnSpec("grad_norm"),
-    "cpu_percent": ColumnSpec("cpu_busy_percent", summary=("mean",)),
-    "mem_used": ColumnSpec("mem_used_bytes", summary=("mean", "max"), never_zero=True),
-    "mem_available": ColumnSpec("mem_available_bytes", summary=("mean", "min"), never_zero=True),
-    "swap_used": ColumnSpec("swap_used_bytes", summary=("max",)),
-    "mem_percent": ColumnSpec("mem_used_percent", summary=("mean",), never_zero=True),
-    "disk_read_MB": ColumnSpec(
-        "disk_read_since_boot_bytes", MIB, total="disk_read_bytes_total", never_zero=True
-    ),
-    "disk_write_MB": ColumnSpec(
-        "disk_written_since_boot_bytes", MIB, total="disk_written_bytes_total", never_zero=True
-    ),
-    "net_sent_KB": ColumnSpec("net_all_tx_bytes_per_s", KIB, ("mean",), never_zero=True),
-    "net_recv_KB": ColumnSpec("net_all_rx_bytes_per_s", KIB, ("mean",), never_zero=True),
-    "fd_count": ColumnSpec("process_open_files", summary=("max",), never_zero=True),
+    "tokens_per_sec": ColumnSpec("tokens_per_s"),
+    "samples_per_sec": ColumnSpec("samples_per_s"),
+    "loss": ColumnSpec("loss", zero=True),
+    "learning_rate": ColumnSpec("learning_rate", zero=True),
+    "grad_norm": ColumnSpec("grad_norm", zero=True),
+    "cpu_percent": ColumnSpec("cpu_busy_percent", summary=("mean",), zero=True),
+    "mem_used": ColumnSpec("mem_used_bytes", summary=("mean", "max")),
+    "mem_available": ColumnSpec("mem_available_bytes", summary=("mean", "min")),
+    "swap_used": ColumnSpec("swap_used_bytes", summary=("max",), zero=True),
+    "mem_percent": ColumnSpec("mem_used_percent", summary=("mean",)),
+    "disk_read_MB": ColumnSpec("disk_read_since_boot_bytes", MIB, total="disk_read_bytes_total"),
+    "disk_write_MB": ColumnSpec(WRITTEN, MIB, total="disk_written_bytes_total"),
+    "net_sent_KB": ColumnSpec("net_all_tx_bytes_per_s", KIB, ("mean",)),
+    "net_recv_KB": ColumnSpec("net_all_rx_bytes_per_s", KIB, ("mean",)),
+    "fd_count": ColumnSpec("process_open_files", summary=("max",)),
 }
 GPU = {
-    "util": ColumnSpec("util_percent", summary=("mean",)),
-    "mem_used": ColumnSpec("mem_used_bytes", summary=("max",), never_zero=True),
-    "mem_total": ColumnSpec("mem_total_bytes", never_zero=True),
-    "power_W": ColumnSpec("power_w", summary=("mean", "max"), never_zero=True),
-    "temp_C": ColumnSpec("temperature_c", summary=("mean", "max"), never_zero=True),
-    "clock_MHz": ColumnSpec("sm_clock_mhz", summary=("mean", "min"), never_zero=True),
-    "mem_clock_MHz": ColumnSpec("mem_clock_mhz", never_zero=True),
-    "mem_util": ColumnSpec("mem_util_percent"),
+    "util": ColumnSpec("util_percent", summary=("mean",), zero=True),
+    "mem_used": ColumnSpec("mem_used_bytes", summary=("max",)),
+    "mem_total": ColumnSpec("mem_total_bytes"),
+    "power_W": ColumnSpec("power_w", summary=("mean", "max")),
+    "temp_C": ColumnSpec("temperature_c", summary=("mean", "max")),
+    "clock_MHz": ColumnSpec("sm_clock_mhz", summary=("mean", "min")),
+    "mem_clock_MHz": ColumnSpec("mem_clock_mhz"),
+    "mem_util": ColumnSpec("mem_util_percent", zero=True),
 }
 # A column without a number in its name is of the first GPU, the only one DeepTweak queries.
 OF_GPU = re.compile(r"gpu(\d*)_(.+)")
 EXPECTED = (*HOST, *(f"gpu_{name}" for name in GPU))
 CONSTANTS = {"total_params": "parameters", "trainable_params": "trainable_parameters"}
-# Known columns without telemetry: step number and duration; constants, the last of them the
-# quotient of two others.
 NO_TELEMETRY = ("step", "step_time", "time_elapsed", "batch_size", *CONSTANTS, "param_ratio")
 
 
@@ -118,10 +109,11 @@ def read(folder: Path) -> Run:
     remarks: dict[Remark, list[str]] = {}
     refused: list[str] = []
     for place in places:
+        name = place.resolve().name
+        own_remarks: list[Remark] = []
         try:
-            name = place.resolve().name
-            tweakset, own_remarks = _tweakset(place, name), list[Remark]()
-            own = list(_cells(_read_table(place / TABLE), node, name, own_remarks))
+            tweakset = _tweakset(place / MANIFEST, name)
+            own = list(_Table(place / TABLE, own_remarks).cells(node, name))
         except Unreadable as error:
             refused.append(str(error))
             continue
@@ -135,17 +127,11 @@ def read(folder: Path) -> Run:
     cells = [replace(cell, order=order) for order, cell in enumerate(cells)]
     blocks = max(cell.block for cell in cells)
     # Runs are identified by their times: folders often share a name.
-    digest = hashlib.sha256(
-        repr([cell.steps.wall_s for cell in cells if cell.steps]).encode()
-    ).hexdigest()[:12]
-    untouched = [
-        name
-        for name, tweakset in tweaksets.items()
-        if not tweakset.requested and not tweakset.scripts
-    ]
+    times = repr([cell.steps.wall_s for cell in cells if cell.steps])
+    untouched = [name for name, own in tweaksets.items() if not own.requested and not own.scripts]
     return Run(
         origin=str(folder),
-        run_id=f"{node}-{digest}",
+        run_id=f"{node}-{hashlib.sha256(times.encode()).hexdigest()[:12]}",
         started_utc="",
         interrupted=False,
         studies={STUDY: SavedStudy(STUDY, QUESTION, 0.03, blocks, PRIMARY)},
@@ -165,18 +151,15 @@ def read(folder: Path) -> Run:
     )
 
 
-def _tweakset(folder: Path, name: str) -> SavedTweakSet:
-    """Read a configuration's manifest. Raises: Unreadable, since the arm is then unknown."""
-    path = folder / MANIFEST
+def _tweakset(path: Path, name: str) -> SavedTweakSet:
     if not path.is_file():
         return SavedTweakSet(name, description="no manifest, so no tweak")
     from . import skyhook
 
     manifest = skyhook.read(path)
-    settings = tuple(request.setting for request in manifest.settings)
     return SavedTweakSet(
         name,
-        settings,
+        tuple(request.setting for request in manifest.settings),
         len(manifest.scripts),
         path=str(path),
         sha256=manifest.sha256,
@@ -184,186 +167,164 @@ def _tweakset(folder: Path, name: str) -> SavedTweakSet:
     )
 
 
-class CsvTable(NamedTuple):
-    """A file's rows by column; `lines` are line numbers, `starts` the rows after a header."""
+@dataclass(slots=True)
+class _Table:
+    """A `benchmark.csv`; its rows must be the steps of consecutive processes.
+
+    Raises: Unreadable, with file and line.
+    """
 
     path: Path
-    columns: Mapping[str, Values]
-    lines: Sequence[int]
-    starts: Collection[int]
-    unknown: Sequence[str]
+    remarks: list[Remark]
 
-    def refuse(self, row: int, what: str) -> NoReturn:
-        _refuse(self.path, self.lines[row], what)
-
-
-def _refuse(path: Path, line: int, what: str) -> NoReturn:
-    raise Unreadable(
-        f"{path}:{line}: {what}; the file is damaged or was edited: copy it from its source again."
-    )
-
-
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows of a file with their line numbers, the header first."""
-    text = read_text(path, "a benchmark.csv is UTF-8")
-    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
-    try:
-        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
-    except csv.Error as error:
-        _refuse(path, reader.line_num, f"not CSV ({error})")
-    if not rows or "step_time" not in rows[0][1]:
+    def refuse(self, line: float | None, what: str) -> NoReturn:
         raise Unreadable(
-            f"{path}: no column step_time in its first line: not a benchmark.csv of DeepTweak."
+            f"{self.path}:{line:.0f}: {what}; the file is damaged or was edited: copy it from its "
+            "source again."
         )
-    return rows
 
-
-def _read_table(path: Path) -> CsvTable:
-    numbered = _rows(path)
-    header = numbered[0][1]
-    if len(set(header)) < len(header):
-        _refuse(path, numbered[0][0], "has a repeated column")
-    known = [name for name in header if name in NO_TELEMETRY or _column_of(name)]
-    values: dict[str, list[float | None]] = {name: [] for name in known}
-    lines: list[int] = []
-    starts: set[int] = set()
-    for line, row in numbered:
-        if row == header:
-            starts.add(len(lines))
-            continue
-        if len(row) != len(header):
-            _refuse(path, line, f"has {len(row)} fields, but the header has {len(header)}")
-        lines.append(line)
-        for name, cell in zip(header, row, strict=True):
-            if name in values:
-                values[name].append(_number(path, line, name, cell))
-    if not lines:
-        raise Unreadable(
-            f"{path}: has a header but no steps: the run wrote nothing, so measure again."
-        )
-    return CsvTable(
-        path,
-        {name: tuple(own) for name, own in values.items()},
-        lines,
-        starts,
-        [name for name in header if name not in known],
-    )
-
-
-def _number(path: Path, line: int, name: str, text: str) -> float | None:
-    try:
-        value = float(text) if text else math.nan
-    except ValueError:
-        _refuse(path, line, f"{name} is {text[:30]!r}, which is not a number")
-    if math.isfinite(value) and abs(value) > LARGEST:
-        _refuse(path, line, f"{name} is {value:g}, which is not a possible measurement")
-    return value if math.isfinite(value) else None
-
-
-def _cells(table: CsvTable, node: str, name: str, remarks: list[Remark]) -> Iterator[Cell]:
-    """Make a cell from the rows of each process.
-
-    Raises: Unreadable, with file and line, for rows that cannot be the steps of consecutive
-    processes.
-    """
-    count = len(table.lines)
-    numbers = _whole(table, "step") if "step" in table.columns else list(range(1, count + 1))
-    # With several GPUs this is the total batch, so it is used unchanged.
-    batch = any(value is not None for value in table.columns.get("batch_size", ()))
-    samples = _whole(table, "batch_size") if batch else [1] * count
-    wall_s = list(_times(table))
-    starts = _starts(table, numbers)
-    remarks += [("not a column of DeepTweak, so ignored", column) for column in table.unknown]
-    if "batch_size" not in table.columns:
-        remarks.append(("not in the file, so each step counts as one sample", "batch_size"))
-    seen: list[tuple[float, ...]] = []
-    for block, (first, end) in enumerate(zip(starts, [*starts[1:], count], strict=True), 1):
-        steps = Steps(tuple(wall_s[first:end]), tuple(samples[first:end]), None, None, warmup=0)
-        columns = {column: values[first:end] for column, values in table.columns.items()}
-        gaps = numbers[end - 1] - numbers[first] + 1 - (end - first)
-        if not gaps:
-            _check_clock(table, first, steps, columns.get("time_elapsed", ()))
-        if steps.wall_s in seen:
-            table.refuse(
-                first,
-                "and the rows after it repeat an earlier run's step times: a copy is not a "
-                "measurement",
-            )
-        seen.append(steps.wall_s)
-        series, telemetry, missing = _telemetry(columns, steps, remarks)
-        if gaps:
-            remarks.append((f"steps without a row: {gaps}", "step"))
-        constant = ((ours, columns.get(theirs, ())) for theirs, ours in CONSTANTS.items())
-        yield Cell(
-            id=f"{STUDY}/{node}-{name}-b{block}",
-            study=STUDY,
-            workload=node,
-            tweakset=name,
-            block=block,
-            order=0,
-            outcome="measured",
-            steps=steps,
-            metrics=metrics_of(steps),
-            facts={
-                ours: int(values[0])
-                for ours, values in constant
-                if len(set(values)) == 1 and values[0] is not None
-            },
-            telemetry=telemetry,
-            telemetry_missing=missing,
-            series=series,
-        )
-    if len(starts) > 1:
-        text = (
-            f"starts again {len(starts) - 1} times: consecutive runs, each a block; drift is part "
-            "of any difference"
-        )
-        remarks.append((text, "step"))
-
-
-def _whole(table: CsvTable, name: str) -> list[int]:
-    for row, value in enumerate(table.columns[name]):
-        if value is None or not value.is_integer() or not 1 <= value <= LARGEST_COUNT:
-            table.refuse(row, f"{name} must be a whole number of at least 1")
-    return [int(value or 0) for value in table.columns[name]]
-
-
-def _times(table: CsvTable) -> Iterator[float]:
-    for row, seconds in enumerate(table.columns["step_time"]):
-        if seconds is None or not SHORTEST_S <= seconds <= LONGEST_S:
-            table.refuse(
-                row,
-                f"step_time is {'missing' if seconds is None else seconds}, but must be above 0 s",
-            )
-        yield seconds
-
-
-def _starts(table: CsvTable, numbers: Sequence[int]) -> list[int]:
-    starts = {0, *(row for row in table.starts if row < len(numbers))}
-    for row in range(1, len(numbers)):
-        before, now = numbers[row - 1], numbers[row]
-        if now <= before and row not in starts:
-            if now != 1:
-                table.refuse(
-                    row,
-                    f"is step {now} after step {before}: two processes wrote to one file, or a "
-                    "row was copied",
+    def cells(self, node: str, name: str) -> Iterator[Cell]:
+        seen: list[tuple[float, ...]] = []
+        processes = self._processes()
+        for block, rows in enumerate(processes, 1):
+            columns = {column: tuple(row[column] for row in rows) for column in rows[0]}
+            samples = (1,) * len(rows)
+            if any(count is not None for count in columns.get("batch_size", ())):  # of all GPUs
+                samples = tuple(self._whole(row, "batch_size") for row in rows)
+            wall_s = tuple(map(self._step_s, rows))
+            steps = Steps(wall_s, samples, None, None, warmup=0)
+            if gaps := self._gaps(rows):
+                self.remarks.append((f"steps without a row: {gaps}", "step"))
+            else:
+                self._check_clock(rows, wall_s)
+            if wall_s in seen:
+                self.refuse(
+                    rows[0]["line"],
+                    "and the rows after it repeat an earlier run's step times: a copy is not a "
+                    "measurement",
                 )
-            starts.add(row)
-    return sorted(starts)
+            seen.append(wall_s)
+            series, telemetry, missing = _telemetry(columns, wall_s, self.remarks)
+            constants = {ours: set(columns.get(name, ())) for name, ours in CONSTANTS.items()}
+            yield Cell(
+                id=f"{STUDY}/{node}-{name}-b{block}",
+                study=STUDY,
+                workload=node,
+                tweakset=name,
+                block=block,
+                order=0,
+                outcome="measured",
+                steps=steps,
+                metrics=metrics_of(steps),
+                facts={
+                    ours: int(value)
+                    for ours, values in constants.items()
+                    if len(values) == 1 and (value := values.pop()) is not None
+                },
+                telemetry=telemetry,
+                telemetry_missing=missing,
+                series=series,
+            )
+        if len(processes) > 1:
+            text = (
+                f"starts again {len(processes) - 1} times: consecutive runs, each a block; drift "
+                "is part of any difference"
+            )
+            self.remarks.append((text, "step"))
 
+    def _processes(self) -> list[list[Row]]:
+        lines = self._lines()
+        header = lines[0][1]
+        known = {name for name in header if name in NO_TELEMETRY or _column_of(name)}
+        ignored = [name for name in header if name not in known]
+        self.remarks += [("not a column of DeepTweak, so ignored", name) for name in ignored]
+        if "batch_size" not in known:
+            text = "not in the file, so each step counts as one sample"
+            self.remarks.append((text, "batch_size"))
+        processes: list[list[Row]] = []
+        before: int | None = None
+        for line, cells in lines:
+            if cells == header:
+                before = None
+                continue
+            if len(cells) != len(header):
+                self.refuse(line, f"has {len(cells)} fields, but the header has {len(header)}")
+            named = zip(header, cells, strict=True)
+            row: Row = {"line": line} | {
+                name: self._number(line, name, cell) for name, cell in named if name in known
+            }
+            step = self._whole(row, "step") if "step" in known else (before or 0) + 1
+            if before is None or step <= before:
+                if before is not None and step != 1:
+                    self.refuse(
+                        line,
+                        f"is step {step} after step {before}: two processes wrote to one file, or "
+                        "a row was copied",
+                    )
+                processes.append([])
+            processes[-1].append(row)
+            before = step
+        if not processes:
+            raise Unreadable(
+                f"{self.path}: has a header but no steps: the run wrote nothing, so measure again."
+            )
+        return processes
 
-def _check_clock(table: CsvTable, first: int, steps: Steps, clock_s: Values) -> None:
-    """Refuse steps that do not add up to the clock beside them: other units, or foreign rows."""
-    if len(clock_s) < 2 or clock_s[0] is None or clock_s[-1] is None:
-        return
-    passed_s, added_s = clock_s[-1] - clock_s[0], math.fsum(steps.wall_s[1:])
-    if abs(passed_s - added_s) > CLOCK_TOLERANCE * max(passed_s, added_s) + CLOCK_SLACK_S:
-        table.refuse(
-            first,
-            f"and after it step_time adds up to {added_s:.6g} s but time_elapsed to "
-            f"{passed_s:.6g} s: check the units",
-        )
+    def _lines(self) -> list[tuple[int, list[str]]]:
+        text = read_text(self.path, "a benchmark.csv is UTF-8")
+        reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+        try:
+            lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+        except csv.Error as error:
+            self.refuse(reader.line_num, f"not CSV ({error})")
+        header = lines[0][1] if lines else []
+        if "step_time" not in header:
+            raise Unreadable(
+                f"{self.path}: no column step_time in its first line: not a benchmark.csv of "
+                "DeepTweak."
+            )
+        if len(set(header)) < len(header):
+            self.refuse(lines[0][0], "has a repeated column")
+        return lines
+
+    def _number(self, line: int, name: str, text: str) -> float | None:
+        try:
+            value = float(text) if text else math.nan
+        except ValueError:
+            self.refuse(line, f"{name} is {text[:30]!r}, which is not a number")
+        if math.isfinite(value) and abs(value) > LARGEST:
+            self.refuse(line, f"{name} is {value:g}, which is not a possible measurement")
+        return value if math.isfinite(value) else None
+
+    def _whole(self, row: Row, name: str) -> int:
+        value = row[name]
+        if value is None or not value.is_integer() or not 1 <= value <= LARGEST_COUNT:
+            self.refuse(row["line"], f"{name} must be a whole number of at least 1")
+        return int(value)
+
+    def _step_s(self, row: Row) -> float:
+        time_s = row["step_time"]
+        if time_s is None or not SHORTEST_S <= time_s <= LONGEST_S:
+            shown = "missing" if time_s is None else time_s
+            self.refuse(row["line"], f"step_time is {shown}, but must be above 0 s")
+        return time_s
+
+    def _gaps(self, rows: Sequence[Row]) -> int:
+        if "step" not in rows[0]:
+            return 0
+        return self._whole(rows[-1], "step") - self._whole(rows[0], "step") + 1 - len(rows)
+
+    def _check_clock(self, rows: Sequence[Row], wall_s: Sequence[float]) -> None:
+        first, last = rows[0].get("time_elapsed"), rows[-1].get("time_elapsed")
+        if len(rows) < 2 or first is None or last is None:
+            return
+        passed_s, added_s = last - first, math.fsum(wall_s[1:])
+        if abs(passed_s - added_s) > CLOCK_TOLERANCE * max(passed_s, added_s) + CLOCK_SLACK_S:
+            self.refuse(
+                rows[0]["line"],
+                f"and after it step_time adds up to {added_s:.6g} s but time_elapsed to "
+                f"{passed_s:.6g} s: check the units",
+            )
 
 
 def _column_of(written: str) -> ColumnSpec | None:
@@ -375,9 +336,8 @@ def _column_of(written: str) -> ColumnSpec | None:
 
 
 def _telemetry(
-    columns: Mapping[str, Values], steps: Steps, remarks: list[Remark]
+    columns: Mapping[str, Values], wall_s: Sequence[float], remarks: list[Remark]
 ) -> tuple[dict[str, Values], dict[str, float], dict[str, str]]:
-    """Return columns with our names and units, their summaries, and reasons for missing ones."""
     series: dict[str, Values] = {}
     summary: dict[str, float] = {}
     missing: dict[str, str] = {}
@@ -385,55 +345,45 @@ def _telemetry(
         column = _column_of(written)
         if column is None:
             continue
-        known = [value * column.scale for value in columns.get(written, ()) if value is not None]
-        if not known or (column.never_zero and not any(known)):
+        name, values = column.name, columns.get(written)
+        known = [value * column.scale for value in values or () if value is not None]
+        if values is None or not known or not (column.zero or any(known)):
             reason = (
-                "0 in every row"
+                "no such column"
+                if values is None
+                else "0 in every row"
                 if known
                 else "empty in every row"
-                if written in columns
-                else "no such column"
             )
-            missing[column.name] = f"{written}: {reason}, so not measured"
+            missing[name] = f"{written}: {reason}, so not measured"
             remarks.append((f"{reason}, so not measured", written))
             continue
-        if written.endswith("_mem_util") and _is_fill(columns, written):
-            column = column._replace(name=column.name.replace("mem_util", "mem_used"))
+        if name.endswith("mem_util_percent") and _is_fill(columns, written):
+            name = name.replace("mem_util", "mem_used")
             remarks.append(
                 ("shows how full the memory is, not how busy: another program wrote it", written)
             )
-        series[column.name] = tuple(
-            None if value is None else value * column.scale for value in columns[written]
-        )
+        series[name] = tuple(None if value is None else value * column.scale for value in values)
         whole = {"mean": math.fsum(known) / len(known), "min": min(known), "max": max(known)}
-        summary |= {f"{column.name}_{statistic}": whole[statistic] for statistic in column.summary}
-        # A counter that fell was reset: what it counted in between is unknown.
-        if column.total and known == sorted(known):
+        summary |= {f"{name}_{statistic}": whole[statistic] for statistic in column.summary}
+        if column.total and known == sorted(known):  # else it was reset, and the whole is unknown
             summary[column.total] = known[-1] - known[0]
-        if column.name.endswith("_power_w") and len(known) == len(steps.wall_s):
-            joules = math.fsum(
-                watts * seconds for watts, seconds in zip(known, steps.wall_s, strict=True)
-            )
-            summary[column.name.replace("_power_w", "_energy_j_total")] = joules
+        if name.endswith("_power_w") and len(known) == len(wall_s):
+            joules = (watts * time_s for watts, time_s in zip(known, wall_s, strict=True))
+            summary[name.replace("_power_w", "_energy_j_total")] = math.fsum(joules)
     return series, summary, missing
 
 
 def _is_fill(columns: Mapping[str, Values], written: str) -> bool:
-    """Return whether `gpu_mem_util` is used / total memory in every row, rather than busy time.
-
-    The program that also reports power and clocks reports busy time.
-    """
-    used, total = (
-        columns.get(written.replace("_mem_util", name), ()) for name in ("_mem_used", "_mem_total")
-    )
-    rows = [
-        (a, b, c)
-        for a, b, c in zip(columns[written], used, total, strict=False)
-        if a is not None and b is not None and c
+    """Return whether `gpu_mem_util` is used / total memory in every row, rather than busy time."""
+    names = [written.replace("_mem_util", end) for end in ("_mem_util", "_mem_used", "_mem_total")]
+    rows = zip(*(columns.get(name, ()) for name in names), strict=False)
+    filled = [
+        abs(100 * used / total - percent) <= 1
+        for percent, used, total in rows
+        if percent is not None and used is not None and total
     ]
-    return bool(rows) and all(
-        abs(100 * in_use / whole - percent) <= 1 for percent, in_use, whole in rows
-    )
+    return bool(filled) and all(filled)
 
 
 def _params(cells: Sequence[Cell]) -> dict[str, object]:
@@ -449,50 +399,39 @@ def _params(cells: Sequence[Cell]) -> dict[str, object]:
 
 
 def _machine(cells: Sequence[Cell]) -> dict[str, object]:
-    """Return the known facts about the machine: GPU memory, if all configurations agree on it.
-
-    The logger queries one GPU, whether or not the machine has two, so their number is unknown.
-    """
     totals = {
         tuple(
-            values[0]
+            int(values[0])
             for name, values in cell.series.items()
             if name.endswith("_mem_total_bytes") and values[0]
         )
         for cell in cells
     }
-    if len(totals) != 1:
-        return {}
     gpus: list[dict[str, object]] = [
-        {"name": f"unknown, {total / 2**30:.0f} GiB", "memory_total_bytes": int(total)}
-        for total in totals.pop()
-        if total
+        {"name": f"unknown, {total / 2**30:.0f} GiB", "memory_total_bytes": total}
+        for total in (totals.pop() if len(totals) == 1 else ())
     ]
-    return {"gpus": [{**gpus[0], "count": UNCOUNTED}] if len(gpus) == 1 else gpus}
+    if len(gpus) == 1:
+        gpus[0]["count"] = UNCOUNTED
+    return {"gpus": gpus} if gpus else {}
 
 
 def _grouped(remarks: Mapping[Remark, Sequence[str]]) -> Iterator[str]:
-    """Write each remark once, with its configurations and columns."""
-    columns: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    columns: dict[tuple[str, str], list[str]] = {}
     for (what, column), names in remarks.items():
-        columns.setdefault((what, tuple(names)), []).append(column)
-    yield from (
-        f"{', '.join(names)}: {', '.join(about)}: {what}."
-        for (what, names), about in columns.items()
-    )
+        columns.setdefault((what, ", ".join(names)), []).append(column)
+    yield from (f"{names}: {', '.join(own)}: {what}." for (what, names), own in columns.items())
 
 
 def _reboots(cells: Sequence[Cell]) -> Iterator[str]:
-    """Report that some arms ran soon after a boot and others did not, judging by bytes written."""
-    name = "disk_written_since_boot_bytes"
     written = {
-        cell.tweakset: cell.series[name][0] or 0.0
+        cell.tweakset: cell.series[WRITTEN][0] or 0.0
         for cell in cells
-        if cell.block == 1 and name in cell.series
+        if cell.block == 1 and WRITTEN in cell.series
     }
-    fresh = [text for text, so_far in written.items() if LONG_UP * so_far < max(written.values())]
+    fresh = [name for name, so_far in written.items() if LONG_UP * so_far < max(written.values())]
     if fresh:
-        others = ", ".join(text for text in written if text not in fresh)
+        others = ", ".join(name for name in written if name not in fresh)
         yield (
             f"{', '.join(fresh)}: ran soon after a boot, but {others} long after: this is part of "
             "any difference."

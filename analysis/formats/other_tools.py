@@ -1,11 +1,11 @@
 """Files of hyperfine, google-benchmark, asv and AIPerf, converted to pytest-benchmark's format.
 
-A file is one run, and each of its benchmarks one cell. Whole lists of times are kept if the tool
-has them. A benchmark that failed, was skipped or took no time is omitted with its reason; two of
-one name are distinguished by their parameters or labels, else by a number.
+A file is one run, and each of its benchmarks one cell. One that failed, was skipped or took no time
+is omitted with its reason; two of one name are distinguished by parameters or labels, else by a
+number.
 
-Sources: hyperfine 1.15, `--export-json`; google-benchmark 1.4 to 1.8, `--benchmark_format=json`
-(docs/user_guide.md); asv 0.6, `results/MACHINE/*.json`; AIPerf, `profile_export_aiperf.json`.
+Sources: hyperfine 1.15, `--export-json`; google-benchmark 1.5 to 1.8, `--benchmark_format=json`;
+asv 0.6, `results/MACHINE/*.json`; AIPerf, `profile_export_aiperf.json`.
 """
 
 from __future__ import annotations
@@ -145,7 +145,6 @@ def read(saved: Mapping[str, Any], origin: str) -> JSON | None:
 
 
 def _document(entries: Iterable[Entry], **known: object) -> JSON:
-    """Make the file; an entry whose statistics are not times goes into `faults` with the reason."""
     entries = list(entries)
     benchmarks, faults = [], {}
     names, by_place = _told_apart([(name, params) for name, params, _ in entries])
@@ -243,7 +242,6 @@ def _google(top: Part) -> JSON:
 
 
 def _is_summary(name: str, entry: Mapping[str, object], names: Collection[object]) -> bool:
-    """Return whether an entry aggregates repetitions; before 1.5, only its name shows that."""
     if "run_type" in entry:
         return entry["run_type"] != "iteration"
     if "big_o" in entry or "rms" in entry or "aggregate_name" in entry:
@@ -266,7 +264,6 @@ def _google_stats(repetitions: Sequence[Part]) -> JSON:
 
 
 def _aiperf_stats(top: Part) -> JSON:
-    """Read latencies, and the rate of answered requests: with concurrency, not 1 / latency."""
     file = top.read(Requests)
     if file.was_cancelled:
         top.refuse("was cancelled before it ended")

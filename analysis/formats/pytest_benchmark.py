@@ -1,9 +1,7 @@
 """Files of stock pytest-benchmark (3 and later): a benchmark is a cell, a file a run.
 
-A sample is one call of the benchmarked function, and all times are seconds per call. If the rounds
-were kept (`--benchmark-json`, `--benchmark-save-data`), a step is a round: the mean of its calls.
-Source: pytest_benchmark/stats.py, 3.0.0 to 5.3.1. Many files are read at once (a history), so
-whatever is the same in all of them is made once.
+A sample is one call, and all times are seconds per call. If the rounds were kept, a step is a
+round. Source: pytest_benchmark/stats.py, 3.0.0 to 5.3.1.
 """
 
 from __future__ import annotations
@@ -64,9 +62,8 @@ class Named(Struct):
 class BenchmarkFile(Struct):
     """A pytest-benchmark file, with additions by readers of other tools' files.
 
-    `environment` is that file's name of its environment, which names the only tweak set. `faults`:
-    what that reader omitted, by name, and why. `by_place`: benchmarks of one name, distinguished
-    only by their place in the file.
+    `environment` names the only tweak set. `faults`: what was omitted, and why. `by_place`:
+    benchmarks that only their place in the file tells apart.
     """
 
     benchmarks: list[Named]
@@ -164,7 +161,6 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
 
 
 def _run_id(machine: Mapping[str, object], saved_utc: str, cells: Iterable[Cell]) -> str | None:
-    """Name a run by host and time, and by its measurements: two runs may share a second."""
     if not saved_utc:
         return None
     name = f"{machine.get('hostname', 'unknown')}-{saved_utc}"
@@ -254,7 +250,6 @@ def _cell(name: str, order: int, part: Part, arm: str) -> Cell:
 
 
 def _in_order(part: Part, stats: Stats) -> None:
-    """Refuse statistics that no list of times can have."""
     third = stats.median if stats.q3 is None else stats.q3
     most = max(third, stats.mean) if stats.max is None else stats.max
     if (
@@ -291,7 +286,6 @@ def _no_times(stats: Any) -> str | None:
 
 
 def _in_seconds(part: Part) -> None:
-    """Refuse times that are not seconds: a clock of nanoseconds, or another program's unit."""
     options, stats = part.value.get("options"), part.value.get("stats")
     timer = options.get("timer") if isinstance(options, dict) else None
     if isinstance(timer, str) and timer.endswith("_ns"):

@@ -133,7 +133,6 @@ def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mappin
 
 
 def _settings(section: str, text: str) -> list[Setting] | None:
-    """Read a section of a `tuning` or `process` package by line; None for other sections."""
     service = SERVICE.fullmatch(section)
     lines = [
         line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"

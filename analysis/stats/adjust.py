@@ -1,8 +1,6 @@
-"""Adjustments of p-values for multiple tests: each adjusted p can be compared with the level.
+"""Adjustments of p-values for multiple tests, by the names that users give.
 
-`ADJUSTMENTS` holds them by the name that users give. Holm keeps the chance of any false alarm below
-the level and suits the few contrasts of a study; Benjamini and Hochberg limit the share of false
-alarms among all alarms and suit a screen of many.
+Holm's suits the few contrasts of a study, Benjamini and Hochberg's a screen of many.
 """
 
 from __future__ import annotations

@@ -1,28 +1,21 @@
 """Change points of a series with one value per run: lasting changes of level, and their size.
 
-There are three steps. First, isolated outliers are pulled in, since one bad run is not a new level;
-three or more at an end of the series, all on one side, may be a level and keep their values.
-Second, `step_evidence` tests whether steps explain the series better than noise; if so, the series
-is cut at them and its parts are tested again (binary segmentation). Last, each change is relocated
-between its neighbours, and dropped if it no longer convinces.
+First, isolated outliers are pulled in; three or more at an end of the series, all on one side, keep
+their values. Second, `step_evidence` tests whether steps explain the series better than noise; if
+so, the series is cut at them and its parts are tested again (binary segmentation). Last, each
+change is relocated between its neighbours, and dropped if it no longer convinces.
 
-Benchmark noise is seldom white: a warm machine stays warm, a busy neighbour stays busy. Such noise
-wanders, and a test for white noise takes every excursion for a change. So two explanations compete,
-both with noise of unknown size and memory (a stationary AR(1) process with correlation phi between
-neighbours): one level throughout, or up to twelve steps. For each phi the likelihood is exact, with
-levels and noise size integrated out; the Bayes factor is the ratio of the weighted means of both.
-Steps after the first are searched for each phi separately, the best one first, then the best beside
-it (orthogonal matching pursuit, Pati et al. 1993): this finds a rise and a fall that cancel out,
-which no single step explains.
+Benchmark noise wanders, and a test for white noise takes every excursion for a change. So two
+explanations compete, both with stationary AR(1) noise of unknown size and correlation phi: one
+level, or up to twelve steps. For each phi the likelihood is exact, with levels and noise size
+integrated out; the Bayes factor is the ratio of the weighted means of both. Steps are searched for
+each phi separately, the best one first, then the best beside it (orthogonal matching pursuit, Pati
+et al. 1993): this finds a rise and a fall that cancel out.
 
-Prior weights are chosen for their false-alarm rate: at most 5 % of series of pure noise get a
-change point, at any length from 10 on, be it white, heavy-tailed (Student t3) or autocorrelated
-(AR(1), phi up to 0.5). The rate falls at least as fast as the limit on the Bayes factor grows, so
-that 1/(2·BF) serves as a p-value. The measured rates are in `docs/ci.md`.
-
-If one run in twenty takes 1.3 to 3 times as long (noise of 2 %, 10 to 30 runs, 1,000 series each),
-0.5 to 1.6 % of white series and 2.2 to 5.2 % of series with AR(1) 0.5 get a change point. The
-interval of a rise of 30 % that leaves three runs contains the truth in 93 to 96 %.
+Priors are chosen for the false-alarm rate: at most 5 % of series of pure noise, white, heavy-tailed
+(Student t3) or AR(1) with phi up to 0.5, get a change point, at any length from 10 on. The rate
+falls at least as fast as the limit on the Bayes factor grows, so that 1/(2·BF) serves as a p-value
+(docs/ci.md).
 """
 
 from __future__ import annotations
@@ -69,10 +62,8 @@ SLIGHTEST = 1e-9
 class StepEvidence:
     """Result of `step_evidence`.
 
-    `log_bayes_factor`: natural logarithm; above 0 favours steps. `splits`: the first point of each
-        new
-    level in the best explanation. `memory`: the weight of each of `PHI`, given a single step at its
-    best place.
+    `log_bayes_factor`: above 0 favours steps. `splits`: the first point of each new level.
+    `memory`: the weight of each of `PHI`, given a single step at its best place.
     """
 
     log_bayes_factor: float
@@ -84,11 +75,10 @@ class StepEvidence:
 class _Design:
     """Quantities that depend on the length alone, filtered for each phi to whiten AR(1) noise.
 
-    `places` a step may have, shape (places,). `level`: the filtered constant, of length 1, shape
-    (phi, points). `steps`: inner product of two filtered steps, of the later place with the
-    earlier, shape (phi, places); `size` is their squared length. `along`: their inner product with
-    `level`. `common`: the shared factor of all likelihoods of one phi, shape (phi,). The priors are
-    logarithms.
+    `places` a step may have. `level`: the filtered constant, of length 1, shape (phi, points).
+    `steps`: inner product of two filtered steps, of the later place with the earlier, shape (phi,
+    places); `size`: their squared length; `along`: their product with `level`. `common`: the factor
+    of all likelihoods of one phi. Priors are logarithms.
     """
 
     places: Whole
@@ -197,11 +187,7 @@ class _Pursuit:
 
 
 def step_evidence(series: Floats, most: int = MOST_STEPS) -> StepEvidence:
-    """Weigh up to `most` steps against none in a series that is not constant.
-
-    The series needs at least twice `SHORTEST_LEVEL` points. Shift, scale and the direction of time
-    make no difference.
-    """
+    """Weigh up to `most` steps against none, in six points or more that are not constant."""
     design = _design(len(series))
     left = _Pursuit(series, design)
     flat = design.common - (len(series) - 1) / 2 * np.log(left.noise)
@@ -234,7 +220,6 @@ def step_evidence(series: Floats, most: int = MOST_STEPS) -> StepEvidence:
 
 
 def _log_sum(logs: Floats) -> Floats:
-    """Return the log of the sum of exponentials along the last axis, which has a finite entry."""
     top = logs.max(axis=-1)
     return np.asarray(top + np.log(np.exp(logs - top[..., None]).sum(axis=-1)))
 
@@ -257,12 +242,10 @@ ROUNDING = 1e-12
 class ChangePoint:
     """A lasting change of level at `index`, the first point of the new level.
 
-    `before` and `after` are the mean levels up to the neighbouring changes. Outliers are pulled in
-    only towards their own level, so that no level is drawn towards its neighbour. `shift` is their
-    difference with its 95 % interval, widened for the memory of the noise. Other tools' statistics
-    are computed from the raw values: `energy`, the divergence Q of Matteson and James (alpha 1),
-    and the plain t-test (None if neither side varies), whose p-value ignores search and memory and
-    is far too small.
+    `before` and `after` are the mean levels up to the neighbouring changes, without outliers.
+    `shift` is their difference, with its 95 % interval widened for the memory of the noise.
+    Of the raw values: `energy`, the divergence Q of Matteson and James (alpha 1), and the plain
+    t-test (None if neither side varies).
     """
 
     index: int
@@ -287,8 +270,6 @@ class Changes:
 
 def change_points(values: ArrayLike) -> Changes:
     """Find the lasting changes of level in a series, in time order.
-
-    Shift, scale and the direction of time make no difference.
 
     Raises: ValueError, for fewer than `SHORTEST` values or a non-finite value.
     """
@@ -317,9 +298,7 @@ def change_points(values: ArrayLike) -> Changes:
 def without_outliers(series: Floats, splits: Sequence[int] = ()) -> Floats:
     """Pull outliers in towards the median around them; keep steps of six points or more.
 
-    `splits`: the first point of each level but the first; the surrounding points are then those of
-        the
-    same level only. Takes and returns: shape (points,).
+    `splits`: the first point of each level but the first, whose points are then apart.
     """
     local = np.concatenate([_medians_around(part) for part in np.split(series, splits)])
     off = series - local
@@ -348,12 +327,10 @@ def odd_end(series: Floats) -> int:
 
 
 def _typical(off: Floats) -> float:
-    """Return the mean distance from the local median, without the farthest fifth of the points."""
     return float(np.sort(np.abs(off))[: math.ceil(TYPICAL * len(off))].mean())
 
 
 def _medians_around(series: Floats, inside: Floats | None = None) -> Floats:
-    """Return the median around each point; `inside`: known medians of all full windows."""
     n = len(series)
     inside = _medians_inside(series) if inside is None else inside
     values = series.tolist()
@@ -387,7 +364,6 @@ def _segmented(series: Floats, start: int = 0, most: int = MOST_STEPS) -> list[i
 
 
 def _settled(series: Floats, splits: list[int]) -> list[StepEvidence]:
-    """Relocate each change between its neighbours; then drop the least convincing one by one."""
     steps = _between(series, splits)
     for _ in range(SWEEPS):
         moved = [step.splits[0] for step in steps]
@@ -426,7 +402,8 @@ def _described(series: Floats, levels: Floats, edges: list[int], memory: Floats)
         float(memory @ (_mean_variance(len(before)) + _mean_variance(len(after))))
     )
     half = t_quantile(1 - LEVEL / 2, df) * error
-    plain = student(series[start:split], series[split:stop])
+    raw = series[start:split], series[split:stop]
+    student_t, student_p = student(*raw) or (None, None)
     return ChangePoint(
         index=split,
         before=float(before.mean()),
@@ -434,10 +411,10 @@ def _described(series: Floats, levels: Floats, edges: list[int], memory: Floats)
         shift=shift,
         low=shift - half,
         high=shift + half,
-        energy=energy_divergence(series[start:split], series[split:stop]),
+        energy=energy_divergence(*raw),
         df=df,
-        student_t=plain[0] if plain else None,
-        student_p=plain[1] if plain else None,
+        student_t=student_t,
+        student_p=student_p,
     )
 
 
@@ -466,7 +443,6 @@ def energy_divergence(before: Floats, after: Floats) -> float:
 
 
 def _pair_sum(values: Floats) -> float:
-    """Return the sum of |x - x'| over all pairs, computed by ranks."""
     n = len(values)
     return float(np.sort(values) @ (2 * np.arange(n) - (n - 1)))
 

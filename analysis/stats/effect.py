@@ -1,9 +1,7 @@
 """Arithmetic of one contrast: effect, interval, p-values, detectable effect from a value per unit.
 
-A unit is a block (a cell) or a run: steps inside a cell are not replicates (pseudo-replication),
-blocks are. Everything is computed on the logarithm of the ratio, where "a quarter faster" and its
-inverse are equally far from zero, so that the answer depends neither on whether a reader thinks in
-time or in throughput, nor on which arm is the baseline.
+A unit is a block (a cell) or a run: steps inside a cell are not replicates. Everything is computed
+on the logarithm of the ratio, so that neither time or throughput nor the baseline's choice matters.
 """
 
 from __future__ import annotations
@@ -71,10 +69,8 @@ def switched_effect(
 ) -> Effect:
     """Compare two arms that took turns within processes: a list per process, of its segment pairs.
 
-    From five processes on, a process counts once, by the mean of its pairs: the interval applies to
-    processes of this kind, however much their effects differ. With fewer, that variation cannot be
-    estimated. Then the pairs are the units: the mean over processes with the spread within them, an
-    interval for the effect in these processes only.
+    From five processes on, a process counts once, by the mean of its pairs. With fewer, the pairs
+    are the units, and the interval is for the effect in these processes only.
 
     Raises: NotComparable, as `paired_effect`.
     """
@@ -138,13 +134,11 @@ def two_sample_effect(
 ) -> Effect:
     """Compare two arms that share no blocks, on the log scale.
 
-    Welch's t with Satterthwaite's degrees of freedom if both arms have at least three units; with
-    fewer in one arm, its spread is unknown, and the pooled t assumes the other's. Both assume
-    independent units. For runs at different `times`, in order within each arm, drift, memory and
-    outlying runs are modelled instead (`in_time`).
+    Welch's t if both arms have at least three units; else the pooled t, with the other arm's
+    spread. For runs at different `times`, drift, memory and outlying runs are modelled instead
+    (`in_time`).
 
-    Raises: NotComparable, for fewer than three units in both arms, or if the units within the arms
-    do not differ at all.
+    Raises: NotComparable, for fewer than three units in both arms, or units that do not differ.
     """
     sign = 1.0 if metric.better == "higher" else -1.0
     n, m = len(baseline), len(candidate)

@@ -24,9 +24,8 @@ Key = TypeVar("Key")
 class Estimate:
     """The estimate from `n` units (blocks or runs): the value and its 95 % interval.
 
-    For a change (a fraction for rates, a difference for other quantities) `p` is two-sided for no
-    change, and `p_adjusted` is adjusted by Holm over all changes tested together. What is
-    unavailable is None, and `missing` has the reason.
+    For a change, `p` is two-sided for no change, and `p_adjusted` by Holm over all changes tested
+    together. What is unavailable is None, and `missing` has the reason.
     """
 
     n: int = 0

@@ -1,15 +1,11 @@
 """Two arms of runs at different times: the step between them beyond drift, memory and outliers.
 
-Runs in order of time are not independent samples: the machine drifts, and a run resembles the one
-before. So their values are modelled as a step between the arms, a steady drift, and noise with
-memory (AR(1)). The strengths of memory and drift are unknown: the estimate is the mean over
-strengths, each weighted by how well it explains the values (Bayesian model averaging with a normal
-prior on the drift). An outlying run counts only as far as the others of its arm scatter (Huber's
-clipping, at three robust standard deviations), and one that is very far off does not count: one
-night with a busy machine would hide every other change. Three in a row are a level and stay.
+Values are modelled as a step between the arms, a steady drift, and AR(1) noise; the estimate is the
+mean over strengths of memory and drift, weighted by how well each explains the values (Bayesian
+model averaging). An outlying run counts only as far as the others of its arm scatter (Huber's
+clipping), and one that is very far off does not count; three in a row are a level and stay.
 
-Priors and caution are chosen for the false-alarm rate on real equal runs: at most 5 % in each way
-that two arms can lie in time (the table is in docs/verdicts.md).
+Priors and caution are chosen for at most 5 % false alarms on real equal runs (docs/verdicts.md).
 """
 
 from __future__ import annotations
@@ -66,7 +62,6 @@ def step_in_time(
 
 
 def _caution(smaller: int, larger: int) -> float:
-    """Return the factor that widens an error, by the number of runs per arm."""
     if smaller < FEW:
         return CAUTION_WHERE_FEW
     return CAUTION_WHERE_UNEQUAL if larger >= UNEQUAL * smaller else CAUTION
@@ -114,7 +109,6 @@ def odd_runs(series: Floats, candidate: Sequence[int]) -> list[tuple[int, float]
 
 
 def _of_a_level(signs: Floats) -> Flags:
-    """Return whether each run is one of `LEVEL` or more in a row that are off in one direction."""
     runs = signs.shape[-1]
     inside = np.zeros(signs.shape, bool)
     for start in range(runs - LEVEL + 1):
@@ -125,7 +119,6 @@ def _of_a_level(signs: Floats) -> Flags:
 
 
 def _averaged(series: Floats, candidate: Sequence[int], clock: Floats) -> tuple[Floats, Floats]:
-    """Return step and standard error, averaged over all strengths of memory and drift."""
     runs = series.shape[-1]
     gaps = np.diff(clock) / np.median(np.diff(clock))
     causes = np.stack(

@@ -1,15 +1,10 @@
 """Linear models of cells: least squares over blocks and factors, and the analysis of variance.
 
-The error is the scatter of the same point from block to block, after each block's own level is
-removed (block × point): the scatter of repeated whole cells. Steps inside a cell never enter. It is
-a *pure* error: no omitted effect can inflate it. If too few points were repeated, the error is the
-residual of the terms of two factors, or of one.
+The error is the scatter of the same point from block to block (block × point), a *pure* error. If
+too few points were repeated, it is the residual of the terms of two factors, or of one.
 
-Sums of squares are Type II: each term is adjusted for all terms that do not contain it. In a
-balanced design they are the textbook's; if cells were lost they test the sensible hypothesis
-(Langsrud 2003), and do not add up to the total. Each is the difference of two fits.
-`anova_lm(typ=2)` of statsmodels agrees (a test) until a combination of levels is lost: then its
-sums and degrees of freedom are wrong, and it has none for a design without repeats.
+Sums of squares are Type II, each the difference of two fits; if cells were lost they test the
+sensible hypothesis (Langsrud 2003), where `anova_lm(typ=2)` of statsmodels is wrong.
 """
 
 from __future__ import annotations
@@ -61,7 +56,6 @@ def base_columns(blocks: Sequence[Hashable]) -> Floats:
 
 
 def _basis(columns: Sequence[Floats]) -> Floats:
-    """Return an orthonormal basis of columns that may be dependent."""
     left, sizes, _ = np.linalg.svd(np.column_stack(columns), full_matrices=False)
     basis: Floats = left[:, sizes > DEPENDENT * sizes[0]]
     return basis
@@ -231,7 +225,6 @@ class LinearModel:
         return bool(_basis(every).shape[1] == sum(each.shape[1] for each in every))
 
     def _fit(self, columns: Iterable[Floats]) -> tuple[Floats, Floats]:
-        """Return coefficients of independent columns, and (XᵀX)⁻¹, by QR."""
         q, r = np.linalg.qr(np.column_stack([self.base, *columns]))
         root = np.linalg.inv(r)
         return root @ (q.T @ self.y), root @ root.T

@@ -39,10 +39,9 @@ def pair_spread(cells: Sequence[tuple[int, str, float]]) -> tuple[float, int]:
     """Return the SD of two arms' log ratio within a block, and its degrees of freedom.
 
     `cells` are (block, arm, log value). The estimate is the residual after each arm's and each
-    block's own level are removed, times √2: every pair of arms contributes, and all are assumed to
-    scatter alike. With a arms in b complete blocks there are (a - 1)(b - 1) degrees of freedom.
+    block's own level are removed, times √2.
 
-    Raises: ValueError, if none is left.
+    Raises: ValueError, if no degree of freedom is left.
     """
     blocks, arms, values = zip(*cells, strict=True)
     left, df = rss([base_columns(blocks), coded_levels(arms)], np.array(values))

@@ -17,12 +17,10 @@ from markdown_it import MarkdownIt
 
 from analysis import render as pages
 from analysis.__main__ import main
-from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, grouped, together
-from analysis.plain import one_line
+from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets
 from analysis.render import csv as as_csv
 from analysis.render import data, html, markdown, text
 from analysis.render.text import wrap
-from tests.made_gates import hostile
 
 
 @dataclass(frozen=True)
@@ -76,15 +74,6 @@ def test_a_terminal_has_the_finding_first_and_a_command_last() -> None:
         "• one block is missing",
         "next: python -m analysis show r1.json",
     ]
-
-
-def test_no_heading_stands_over_nothing() -> None:
-    """An answer without findings shows its title as a line when behind another answer."""
-    both = together([Answer("one"), Answer("other", sections=[Section("a part", [Line("text")])])])
-    assert all(section.parts for section in both.sections)
-    assert any(
-        part == Line("other", tone="strong") for section in both.sections for part in section.parts
-    )
 
 
 def test_words_are_explained_where_it_is_asked_for() -> None:
@@ -160,13 +149,6 @@ def test_foreign_text_does_no_harm_in_any_format() -> None:
     assert as_csv.render(answer("=1+1")).splitlines()[1].split(",")[1] == "'=1+1"
 
 
-def test_html_says_what_the_terminal_says() -> None:
-    page = html.render(answer())
-    assert '<span class="bad">slower</span>' in page
-    assert '<th scope="col" class=number>CPU<br>+% [95 %]</th>' in page
-    assert "<h3>cnn_train</h3>" in page
-
-
 def test_a_page_shows_what_is_folded_and_where_a_word_leads() -> None:
     linked = Table([Column("run")], [[Word("r1", href="https://example.org/r1")]])
     page = answer(
@@ -224,22 +206,6 @@ def test_marks_are_shown_not_obeyed(words: str) -> None:
     assert shown(words, "li") == words
 
 
-@given(hostile)
-def test_any_name_is_shown_as_it_is_in_a_table_of_markdown(name: str) -> None:
-    page = markdown.render(Answer("", sections=[Section("", [Table([Column("a")], [[name]])])]))
-    seen = MarkdownIt("commonmark", {"html": True}).enable("table").render(page)
-    (cell,) = re.findall("<td[^>]*>(.*?)</td>", seen, re.DOTALL)
-    assert unescape(cell).replace(HIDDEN, "").strip() == one_line(name).replace(HIDDEN, "").strip()
-    assert set(re.findall(r"</(\w+)>", seen)) <= {"table", "thead", "tbody", "tr", "th", "td"}
-
-
-def test_a_sentence_that_holds_for_several_is_said_once() -> None:
-    assert grouped([("a", "too short."), ("b", "too short."), ("c", "lost.")]) == [
-        "a, b: too short.",
-        "c: lost.",
-    ]
-
-
 PARTS = st.lists(st.text("abcdefgh.0123", min_size=1, max_size=20), min_size=1, max_size=12)
 
 
@@ -249,15 +215,6 @@ def test_a_long_name_is_broken_only_between_its_parameters(parts: list[str], wid
     assert "".join(lines) == ":".join(parts)
     assert all(len(line) <= width for line in lines)
     assert all(line.endswith(":") for line in lines[:-1])
-
-
-def test_a_number_keeps_its_unit_and_an_interval_is_one_word() -> None:
-    assert wrap("a is 7.7 % slower [-1.2, +3.4], 12 ms a step", 13) == [
-        "a is 7.7 %",
-        "slower",
-        "[-1.2, +3.4],",
-        "12 ms a step",
-    ]
 
 
 def test_a_wide_page_has_a_bar_of_each_interval_on_one_axis() -> None:

@@ -80,14 +80,6 @@ def test_a_level_that_differs_beyond_the_column_is_named_as_out(jobs: Run) -> No
     }
 
 
-def test_a_parameter_of_which_the_run_says_nothing_differs(jobs: Run) -> None:
-    bare = {
-        name: replace(one, params={"policy": "sjf"}) if one.params["policy"] == "sjf" else one
-        for name, one in jobs.workloads.items()
-    }
-    assert "sjf" not in compared(replace(jobs, workloads=bare), "policy", "fifo")
-
-
 def test_a_workload_without_the_column_is_named(jobs: Run) -> None:
     told = by_column(
         Arm("a run", (with_params(jobs, "sjf", policy=None),)), "policy", "fifo", MEAN
@@ -136,37 +128,6 @@ def test_levels_with_different_untouched_arms_give_no_conclusion(caches: Run) ->
     assert {one.verdict for one in whole} == {"not comparable"}
 
 
-def test_untouched_arms_that_differ_cast_doubt_on_judged_levels(caches: Run) -> None:
-    base, levels, notes, doubted = by_column(
-        Arm("", (with_a_slower_copy(caches, ()),)), "cache", "cold"
-    )
-    assert [line.rpartition(": ")[2] for line in notes] == [
-        "trust this workload's verdicts less."
-    ] * 2
-    assert doubted == {}
-    quiet = by_column(Arm("", (caches,)), "cache", "cold")
-    assert (quiet.notes, quiet.doubted) == ([], {})
-    (one,), (other,) = compare_arms(base, [levels]), compare_arms(*quiet[:1], [quiet.candidate])
-    assert one.verdict == other.verdict != "not comparable"
-
-
-def test_a_parameter_that_one_side_lacks_is_no_difference(jobs: Run) -> None:
-    assert set(compared(with_params(jobs, "sjf", fault_at_s=3), "policy", "fifo")) == {
-        "sjf",
-        "least_slack",
-        "priority",
-        "fair_share",
-    }
-
-
-def test_two_arms_of_one_level_are_told_apart(jobs: Run) -> None:
-    apart = with_params(
-        with_params(jobs, "sjf", fault_at_s=9), "least_slack", fault_at_s=3, policy="sjf"
-    )
-    names = {name for name in compared(apart, "policy", "fifo") if "sjf" in name}
-    assert names in ({"sjf", "sjf (fault_at_s=3)"}, {"sjf", "sjf (fault_at_s=9)"})
-
-
 def test_workloads_are_a_column(jobs: Run) -> None:
     names = {one.params["policy"]: name for name, one in jobs.workloads.items()}
     found = compared(jobs, "workload", names["fifo"])
@@ -202,22 +163,6 @@ def test_an_unknown_metric_or_workload_gets_the_nearest_name(
 ) -> None:
     with pytest.raises(UnknownName, match=said):
         by_column(Arm("a run", (jobs,)), "policy", "fifo", **how)
-
-
-def test_a_row_is_named_by_its_level(capsys: pytest.CaptureFixture[str]) -> None:
-    policies = str(RUNS / "cluster-scheduling_2026-11-22_amd-epyc-2cpu.json")
-    assert (
-        main(
-            [
-                "compare",
-                policies,
-                "--arm=workload",
-                "--baseline=job_stream:rate_per_s=8:classes=tenants:jobs=200",
-            ]
-        )
-        == 0
-    )
-    assert "policy=sjf" in capsys.readouterr().out
 
 
 def test_monitors_are_arms_too(capsys: pytest.CaptureFixture[str]) -> None:

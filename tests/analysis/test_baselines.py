@@ -10,20 +10,16 @@ import pytest
 
 from analysis.arms import BASELINE
 from analysis.arms import Arm as Side
-from analysis.checks import AVAILABLE, warnings_of
 from analysis.compare import CompareOptions, compare, compare_arms
-from analysis.compare_answer import answer_of
 from analysis.ending import ending
 from analysis.load import from_json
-from analysis.render.text import render
 from analysis.studies.gate.gate import judge as judge_gate
 from analysis.studies.gate.limits import Limits
 from analysis.studies.gate.session import SessionGate
 from analysis.studies.keys.effects import effects_of
 from analysis.studies.plan.plan import Goal, plan
-from analysis.terms import Comparison, Refused, Run, Setting
+from analysis.terms import Comparison, Refused, Run
 from analysis.verdict import judge
-from tests.made_designs import Keys, designed, factorial
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, in_turns, saved_run
 
 BOTH = ("stock", "stock-again")
@@ -145,15 +141,6 @@ def test_a_block_needs_both_arms_with_equal_samples() -> None:
         assert word in note
 
 
-def test_cells_that_did_not_run_side_by_side_are_single_units() -> None:
-    """No pairs: 8 cells of each untouched arm against 8, in order of time."""
-    effect = of(
-        compare(read(replace(MADE, interleaved=False, arms=(STOCK, MINE, AGAIN)))), "mine"
-    ).primary
-    assert effect is not None
-    assert (effect.design, effect.n_baseline, effect.n_candidate) == ("two-sample", 16, 8)
-
-
 # -- the guard
 
 
@@ -184,16 +171,6 @@ def test_where_the_guard_fails_nothing_is_said_of_its_workload() -> None:
         read(made, slow_copy), options=CompareOptions(tweaksets=("mine",), workloads=("cnn_train",))
     )
     assert alone.verdict == "not comparable"
-
-
-def test_a_guard_that_cannot_be_judged_holds_nothing_up() -> None:
-    """Both arms took identical times in each block, unlike any two measurements."""
-    equal = [0.04 + 0.001 * block for block in range(8)]
-    found = compare(read(MADE, timed({"stock": equal, "stock-again": equal})))
-    assert {one.verdict for one in found} == {"not comparable"}
-    assert {one.reason.partition(":")[0] for one in found} == {
-        of(found, "stock-again").reason.partition(":")[0]
-    }
 
 
 @pytest.mark.parametrize(
@@ -247,13 +224,6 @@ def test_each_run_is_relative_to_both_of_its_own_arms() -> None:
     assert one.primary.values_candidate == pytest.approx(ratios)
 
 
-def test_where_a_run_did_not_declare_it_stock_alone_is_control() -> None:
-    old, new = before_and_after(after=replace(MADE, baseline=()))
-    assert {
-        one.relative_to for one in compare_arms(old, [new], CompareOptions(relative_to=BASELINE))
-    } == {"stock"}
-
-
 def test_a_guard_that_fails_in_either_run_holds_both_up() -> None:
     old, new = before_and_after(slow_copy)
     (one,) = compare_arms(old, [new], CompareOptions(relative_to=BASELINE))
@@ -265,28 +235,6 @@ def test_a_guard_that_fails_in_either_run_holds_both_up() -> None:
         if one.tweakset == "mine"
     )
     assert named.verdict != "not comparable"
-
-
-def test_what_is_relative_to_arms_that_were_not_run_is_no_number() -> None:
-    """Only the control's workload: the other has no divisor, and no raw value passes."""
-    old, new = (
-        Side(
-            name,
-            (
-                replace(
-                    run,
-                    cells=tuple(
-                        c
-                        for c in run.cells
-                        if (c.workload, c.tweakset) != ("lora_finetune", "stock")
-                    ),
-                ),
-            ),
-        )
-        for name, run in (("old", read(SIX)), ("new", read(replace(SIX, seed=2))))
-    )
-    found = compare_arms(old, [new], CompareOptions(relative_to="stock"))
-    assert {one.workload for one in found if one.verdict == "not comparable"} == {"lora_finetune"}
 
 
 @pytest.mark.parametrize(("gain", "code"), [(0.0, 0), (-0.3, 1)])
@@ -314,42 +262,6 @@ def test_a_gate_by_whole_cells_cannot_judge_cells_in_turns(*, whole: bool) -> No
 # -- which key did it
 
 
-def test_effects_are_those_of_compare() -> None:
-    run = read(SIX)
-    terms = {
-        (one.observed.workload, term.level or term.label): term
-        for one in effects_of(run)
-        for term in one.terms
-    }
-    for one in compare(run):
-        if one.guard or one.primary is None:
-            continue
-        term = terms[one.workload, one.tweakset]
-        assert (term.gain, term.se, term.p, term.family) == pytest.approx(
-            (one.primary.gain, one.primary.log_se, one.primary.p, 4)
-        )
-    assert {(next(iter(one.observed.points)), one.observed.lost) for one in effects_of(run)} == {
-        (NAME, ())
-    }
-
-
-def test_the_untouched_point_of_keys_needs_both_arms_in_a_block() -> None:
-    keys = Keys({"vm.a": 0.1, "vm.b": 0.0}, broken={("stock-again", 2): ("failed", "killed")})
-    run = from_json(
-        designed("factorial", keys, factorial(2), Made(blocks=4, baseline=BOTH)), "made up"
-    )
-    (one,) = effects_of(run)
-    cells = {
-        (cell.tweakset, cell.block): cell.metrics.get("throughput_samples_per_s", math.nan)
-        for cell in run.cells
-    }
-    rows = {row.block: row.value for row in one.observed.rows if row.name == NAME}
-    assert rows == pytest.approx(
-        {str(at): math.sqrt(cells["stock", at] * cells["stock-again", at]) for at in (1, 3, 4)}
-    )
-    assert [(lost.point, lost.blocks) for lost in one.observed.lost] == [(NAME, ("2",))]
-
-
 @pytest.mark.parametrize(
     ("shift", "baseline", "fails"), [(1.024, (), True), (1.024, BOTH, False), (1.3, BOTH, True)]
 )
@@ -373,12 +285,6 @@ def test_no_key_is_called_where_the_guard_fails(
 # -- those who read comparisons
 
 
-def test_every_answer_names_the_baseline() -> None:
-    run = read(replace(SIX, margin=0.1, seed=2))
-    found = compare(run)
-    assert f"baseline       {NAME}\n" in render(answer_of(found, [run]), explain=True)
-
-
 def test_a_plan_counts_on_three_quarters_of_the_variance() -> None:
     """An arm against the mean of two: 1 + 1/2 of a cell's variance instead of 1 + 1.
 
@@ -390,22 +296,6 @@ def test_a_plan_counts_on_three_quarters_of_the_variance() -> None:
     assert both.log_sd == pytest.approx(math.sqrt(0.75) * alone.log_sd)
     assert (both.family, alone.family, both.baseline, alone.baseline) == (4, 6, NAME, "stock")
     assert (both.arms, both.aa_log_sd, both.df) == (alone.arms, alone.aa_log_sd, alone.df)
-
-
-def test_huge_pages_are_looked_for_in_the_memory_of_both_arms() -> None:
-    """Available: stock 20 GiB, copy 22; a set that reserves 4 GiB has 20, 1 below the mean."""
-    gib, whole = 2**30, read()
-    available = {"stock": 20 * gib, "stock-again": 22 * gib, "mine": 20 * gib}
-    cells = tuple(
-        replace(cell, telemetry={AVAILABLE: available[cell.tweakset]}) for cell in whole.cells
-    )
-    pages = replace(
-        whole.tweaksets["mine"], requested=(Setting("sysctl", "vm.nr_hugepages", "2048"),)
-    )
-    run = replace(whole, cells=cells, tweaksets={**whole.tweaksets, "mine": pages})
-    (warning,) = (line for line in warnings_of(run, compare(whole)) if "huge pages" in line)
-    assert f"4.00 GiB more in huge pages than {NAME}" in warning
-    assert "1.00 GiB less memory" in warning
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.checks import reserved_bytes, same_value, warnings_of
+from analysis.checks import same_value, warnings_of
 from analysis.compare import compare
-from analysis.load import from_json, load
+from analysis.load import from_json
 from analysis.terms import Comparison, Run, Setting, UnknownName, Verdict
 from analysis.verdict import judge
 from control.t_test import detectable_gain
@@ -289,24 +288,6 @@ def test_a_difference_that_holm_takes_away_is_inconclusive(snapshot: SnapshotAss
     assert words == ["equivalent", "inconclusive"]
 
 
-def test_a_failed_baseline_cell_takes_its_block_out() -> None:
-    (one,) = compare(
-        from_json(
-            saved_run(Made(arms=(Arm("stock", broken={3: ("failed", "killed")}), AGAIN))), "made up"
-        )
-    )
-    assert one.pairs == 5
-    assert "block 3" in one.notes[0]
-
-
-def test_an_incomparable_metric_has_no_effect_and_spoils_none() -> None:
-    run = read(AGAIN, replace(FASTER, gain=0.2), change=edited)
-    again, faster = compare(run)
-    assert again.primary is not None
-    assert (faster.primary, faster.p_adjusted) == (None, None)
-    assert {one.verdict for one in compare(run, baseline="faster")} == {"not comparable"}
-
-
 def test_the_kernels_spelling_of_a_value_is_the_same_value() -> None:
     same = [
         ("4096 87380 134217728", "4096\t87380\t134217728"),
@@ -357,19 +338,6 @@ def test_the_family_is_all_contrasts_of_the_study_with_an_effect() -> None:
     assert smallest.p_adjusted == pytest.approx(4 * smallest.primary.p)
     # What such a run can see is stated for the strictest step of the same adjustment.
     assert smallest.mde == pytest.approx(detectable_gain(smallest.primary.log_sd, 6, 0.05 / 4))
-
-
-def test_stock_again_comes_first() -> None:
-    comparisons = compare(
-        read(Arm("zeta", requested=SWAPPINESS), Arm("alpha", requested=SWAPPINESS), AGAIN)
-    )
-    assert [one.tweakset for one in comparisons] == ["stock-again", "zeta", "alpha"]
-
-
-def test_any_tweak_set_can_be_the_baseline() -> None:
-    run = read(AGAIN, Arm("faster", 0.25, SWAPPINESS))
-    found = {one.tweakset: one.verdict for one in compare(run, baseline="faster")}
-    assert found == {"stock": "regressed", "stock-again": "regressed"}
 
 
 def test_a_baseline_must_be_known_and_in_force() -> None:
@@ -423,35 +391,11 @@ def test_a_set_that_moves_a_setting_in_some_blocks_is_two_arms() -> None:
     assert doubts == [[f"{said}."], []]
 
 
-REFERENCE = (
-    Path(__file__).resolve().parents[3] / "shared" / "reference" / "deeptweak" / "one_node_one_gpu"
-)
 GIB = 2**30
 
 
 def boot(line: str) -> list[Setting]:
     return [Setting("boot", *token.partition("=")[::2]) for token in line.split()]
-
-
-ASKED: list[tuple[list[Setting], int]] = [
-    (
-        boot("hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=5128"),
-        2 * GIB + 5128 * (2 << 20),
-    ),  # exp1 of the study: 12 901 679 104
-    (boot("default_hugepagesz=1G hugepages=4"), 4 * GIB),
-    (boot("hugepages=0:2,1:3"), 5 * (2 << 20)),
-    (
-        [*boot("default_hugepagesz=1G hugepages=4"), Setting("sysctl", "vm.nr_hugepages", "6")],
-        6 * GIB,
-    ),
-    (boot("quiet hugepages=many hugepagesz=x"), 0),
-]
-
-
-def test_what_is_asked_for_in_bytes() -> None:
-    assert [reserved_bytes(settings) for settings, _ in ASKED] == [
-        in_bytes for _, in_bytes in ASKED
-    ]
 
 
 def run(
@@ -477,39 +421,6 @@ def run(
         "pages": replace(whole.tweaksets["pages"], requested=tuple(settings)),
     }
     return replace(whole, cells=tuple(cells), tweaksets=sets)
-
-
-FOUR, TYPED = boot("hugepagesz=1G hugepages=4"), [Setting("sysctl", "vm.nr_hugepages", "2048")]
-
-
-@pytest.mark.parametrize(
-    ("made", "doubted"),
-    [
-        (run(FOUR, 3.7), False),
-        (run(FOUR, 2.0), False),
-        (run(FOUR, 1.9), True),
-        (run(FOUR, -0.5), True),
-        (run(FOUR, 0.0, boots=("a", "a")), False),  # tokens of a boot that stock shared
-        (run(TYPED, 0.0, boots=("a", "a")), True),
-        (run(TYPED, 0.0, boots=("a", "a"), there=True), False),  # stock had them too
-        (run(boot("hugepages=100"), 0.0), False),  # 200 MiB may be lost among other things
-    ],
-)
-def test_a_set_whose_pages_are_not_missed_is_doubted(made: Run, *, doubted: bool) -> None:
-    assert any("in huge pages" in line for line in warnings_of(made, compare(made))) == doubted
-
-
-@pytest.mark.skipif(
-    not REFERENCE.is_dir(), reason="the DeepTweak data are not here: they may not be redistributed"
-)
-def test_the_study_s_own_pages_were_in_force() -> None:
-    """12.02 and 4 GiB are reserved; 11.8 and 3.7 GiB less are available."""
-    found = load(REFERENCE)
-    assert not [
-        line
-        for line in warnings_of(found, compare(found, baseline="base"))
-        if "in huge pages" in line
-    ]
 
 
 def test_of_many_reasons_why_blocks_are_left_out_three_are_named() -> None:

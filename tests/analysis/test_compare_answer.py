@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -27,8 +26,7 @@ from analysis.studies.plan.plan import DAY_S, Goal, plan
 from analysis.terms import Comparison, Metric, Run
 from analysis.verdict import Unseen, unseen
 from analysis.wording import listed, percent, place_of, probability, size, speed, unsigned
-from tests.analysis.answers import printed
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 TURNS = Path(__file__).parents[2] / "data" / "runs" / "turns_2026-11-25_amd-epyc-2cpu.json.xz"
 
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
 
 SWAPPINESS = {"vm.swappiness": "1"}
-ESCAPE = "\x1b["
 EVERYTHING = Made(
     arms=(
         STOCK,
@@ -108,35 +105,6 @@ def test_the_table(snapshot: SnapshotAssertion) -> None:
     assert rendered(Made(arms=(STOCK,))) == snapshot(name="stock alone")
 
 
-def test_plain_text_has_no_escapes_but_the_words_of_a_terminal() -> None:
-    plain, colored = rendered(EVERYTHING), rendered(EVERYTHING, color=True)
-    assert ESCAPE not in plain
-    assert ESCAPE in colored
-    stripped = re.sub(r"\x1b\[[\d;]*m", "", colored)
-    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
-
-
-def test_no_study_or_machine_text_of_a_file_controls_a_terminal() -> None:
-    saved = saved_run(EVERYTHING)
-    for study in saved["deeptweak"]["studies"].values():
-        study["question"] = "\x1b[31mwhy"
-    saved["machine_info"]["deeptweak"] |= {"cpu_model": "\x1b[2J", "kernel_release": "\x1b[2J"}
-    run = from_json(saved, "made up")
-    text = render(answer_of(compare(run), [run]), explain=True)
-    assert "why" in text
-    assert ESCAPE not in text
-
-
-def test_surroundings_do_not_change_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rich reads COLUMNS, FORCE_COLOR, NO_COLOR and TERM; the caller's choice counts."""
-    plain, colored = rendered(EVERYTHING), rendered(EVERYTHING, color=True)
-    for name, value in {"COLUMNS": "40", "FORCE_COLOR": "1", "TERM": "dumb"}.items():
-        monkeypatch.setenv(name, value)
-    assert rendered(EVERYTHING) == plain
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert rendered(EVERYTHING, color=True) == colored
-
-
 def test_numbers_are_written_for_people() -> None:
     assert (percent(0.0123), percent(-0.0004), percent(12.5)) == ("+1.2 %", "+0.0 %", "+1.2e+03 %")
     assert (unsigned(0.03), unsigned(0.0312), unsigned(99)) == ("3 %", "3.1 %", "over 1000 %")
@@ -166,11 +134,6 @@ def test_claims_come_first_and_others_are_grouped_by_evidence() -> None:
     assert len(table.rows) == len(
         [one for one in compare(judged(EVERYTHING)[1][0]) if not one.guard]
     )
-
-
-def test_a_reason_that_holds_for_all_rows_is_said_once() -> None:
-    few = Made(blocks=1, arms=(STOCK, Arm("one", 0.1, SWAPPINESS), Arm("other", 0.1, SWAPPINESS)))
-    assert rendered(few).partition("\n\n")[2].count("at least 3") == 1
 
 
 @pytest.mark.parametrize(
@@ -206,11 +169,6 @@ def test_untouched_arms_agree_where_they_cannot_be_told_apart(p: float, *, agree
     assert any("trust the verdicts" in line.text for line in result.findings) != agree
 
 
-def test_which_mean_a_baseline_is_of_is_explained() -> None:
-    legend = answer_of(*judged(EVERYTHING)).legend
-    assert [text for word, text in legend if word == "baseline" and "geometric mean" in text]
-
-
 def test_csv_has_every_contrast() -> None:
     comparisons, runs = judged(EVERYTHING)
     rows = list(csv.DictReader(io.StringIO(as_csv.render(answer_of(comparisons, runs)))))
@@ -220,15 +178,6 @@ def test_csv_has_every_contrast() -> None:
     assert [float(row["gain"]) for row in rows if row["gain"]] == [
         one.primary.gain for one in comparisons if one.primary
     ]
-
-
-def test_the_next_command_can_be_pasted() -> None:
-    comparisons, runs = judged(EVERYTHING)
-    assert (
-        rendered(EVERYTHING, source="a b.json").splitlines()[-1]
-        == "next: python -m analysis report 'a b.json'"
-    )
-    assert answer_of(comparisons, runs, source="a b.json").next[-1] == "a b.json"
 
 
 @pytest.mark.parametrize(
@@ -278,15 +227,6 @@ def test_what_it_says_is_what_compare_and_plan_say() -> None:
     assert found.others is None  # made-up telemetry knows no process
 
 
-def test_it_is_the_first_line() -> None:
-    run = read(NOISY)
-    found = of(NOISY)
-    assert found is not None
-    assert " ".join(render(answer_of(compare(run), [run])).split()).startswith(
-        " ".join(found.sentence.split())
-    )
-
-
 @pytest.mark.parametrize(
     "made",
     [
@@ -320,27 +260,12 @@ def test_where_equal_arms_differ_no_number_of_blocks_is_named() -> None:
     assert doubt.endswith("no conclusion is drawn for this workload.")
 
 
-def test_what_could_not_be_compared_is_the_reason() -> None:
-    found = of(replace(NOISY, blocks=1))
-    assert found is not None
-    assert (found.mde, found.plan_blocks, found.on_this_machine) == (None, None, None)
-    assert found.reason == compare(read(replace(NOISY, blocks=1)))[1].reason
-
-
 def test_what_takes_longer_than_a_day_is_not_for_this_machine() -> None:
     """Blocks of 6 cells, 1.5 s each, that scatter by 300 %."""
     found = of(replace(NOISY, run_cv=3.0))
     assert found is not None
     assert found.plan_s is None or found.plan_s > DAY_S
     assert found.on_this_machine is False
-
-
-def test_json_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = [
-        json.loads(printed(capsys, "compare", saved_file(tmp_path, made), "--json"))["unseen"]
-        for made in (NOISY, replace(NOISY, run_cv=0.001, step_cv=0.001))
-    ]
-    assert (said[0]["contrasts"], said[1]) == (2, None)
 
 
 def on_cluster(*nodes: str) -> Run:
@@ -368,21 +293,6 @@ def test_where_it_ran_is_one_line(snapshot: SnapshotAssertion) -> None:
         recipe(on_cluster("a"))
     ] == snapshot
     assert place_of(from_json(saved_run(Made()), "here")) == ""
-
-
-def test_the_place_is_explained_with_the_machine() -> None:
-    assert "node a of" in render(answer_of([], [on_cluster("a")]), explain=True)
-
-
-def test_two_metrics_that_part_ways_are_both_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """`thp-always`: steps 4.8 % faster, equal throughput; for `malloc-keep-memory` both agree."""
-    assert main(["compare", str(TURNS)]) == 0
-    page = " ".join(capsys.readouterr().out.split())
-    assert (
-        "thp-always (cnn_train): step and throughput disagree: throughput says -0.1 % [-4.1, 4.0]."
-        in page
-    )
-    assert "malloc-keep-memory (cnn_train)" not in page
 
 
 def test_the_first_sentence_claims_nothing_that_a_note_contests(

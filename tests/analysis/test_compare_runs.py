@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -175,32 +175,11 @@ def test_an_arm_on_a_machine_of_its_own_is_not_compared() -> None:
     assert several.primary is not None
 
 
-def test_other_settings_of_a_tweak_set_are_a_note() -> None:
-    changed = Made(arms=(STOCK, replace(FAST, requested={"vm.swappiness": "5"})))
-    (fast,) = compare_arms(arm(1, made=BOTH), [arm(2, made=changed)], TO_STOCK)
-    assert any("vm.swappiness" in note for note in fast.notes)
-
-
 def test_two_runs_are_one_unit_an_arm_whatever_their_blocks_say() -> None:
     """The difference holds all changes between the runs; one run per arm cannot size them."""
     (one, _) = compare_arms(arm(1), [arm(2, made=Made(base_s=0.044))])
     assert (one.verdict, one.reason, one.primary) == ("not comparable", ONE_RUN_AN_ARM, None)
     assert one.observed == pytest.approx(0.040 / 0.044 - 1, abs=0.02)
-
-
-def test_three_runs_an_arm_are_compared_by_their_means() -> None:
-    """Base 40 ms, candidate 36 ms: 11 % faster, 3 + 3 run means, with the caveat of drift."""
-    (stock, again) = compare_arms(arm(1, 2, 3), [arm(4, 5, 6, made=Made(base_s=0.036))])
-    assert stock.primary
-    assert (
-        stock.verdict,
-        stock.primary.design,
-        stock.primary.n_baseline,
-        stock.primary.n_candidate,
-    ) == ("improved", "two-sample", 3, 3)
-    assert stock.primary.low < 0.111 < stock.primary.high
-    assert any("drift" in note for note in stock.notes)
-    assert again.family == 2
 
 
 def test_one_candidate_run_is_judged_by_the_baselines_spread() -> None:
@@ -231,18 +210,6 @@ def test_old_runs_against_new_are_no_finding_on_drifting_hosts() -> None:
         "much faster": "improved",
         "faster, in turns": "improved",
     }
-
-
-def test_runs_are_ordered_by_their_times_whatever_their_names() -> None:
-    def named(runs: Sequence[Run], names: Sequence[str]) -> Side:
-        return Side(
-            "", tuple(replace(run, run_id=name) for run, name in zip(runs, names, strict=True))
-        )
-
-    runs = [arm(seed, made=Made(base_s=0.040 * 1.01**seed)).runs[0] for seed in range(12)]
-    old, new = (named(runs[:6], "abcdef"), named(runs[6:], "ghijkl"))
-    other_old, other_new = named(runs[:6], "caebfd"), named(runs[6:], "hlgkij")
-    assert compare_arms(old, [new])[0].primary == compare_arms(other_old, [other_new])[0].primary
 
 
 def test_arms_far_apart_or_of_unknown_time_are_not_comparable() -> None:
@@ -291,28 +258,6 @@ def test_relative_to_a_common_control_drift_between_runs_cancels() -> None:
     assert fast.primary.low < 0 < fast.primary.high
     assert any("changed by -2" in note for note in fast.notes)
     assert "stock" not in [one.tweakset for one in comparisons]
-
-
-def test_relative_to_a_control_a_changed_tweak_is_found() -> None:
-    made = Made(arms=(STOCK, FAST), blocks=10)
-    slower = replace(made, base_s=0.052, arms=(STOCK, replace(FAST, gain=-0.05)))
-    (one,) = compare_arms(
-        arm(1, made=made), [arm(2, made=slower)], CompareOptions(relative_to="stock")
-    )
-    assert one.primary
-    assert one.verdict == "regressed"
-    assert one.primary.low < 0.95 / 1.10 - 1 < one.primary.high
-
-
-def test_tweak_sets_of_one_run_are_paired_by_block() -> None:
-    both = arm(1, made=Made(arms=(STOCK, AGAIN, FAST)))
-    (one,) = compare_arms(replace(both, tweakset="stock-again"), [replace(both, tweakset="fast")])
-    assert (one.baseline, one.tweakset, one.pairs, one.verdict) == (
-        "stock-again",
-        "fast",
-        6,
-        "improved",
-    )
 
 
 def test_a_damaged_file_is_named_and_the_rest_is_read(
@@ -435,26 +380,3 @@ def test_tables(
     assert len(pages["many"].splitlines()) < 40
     assert "s59" in printed(capsys, "compare", "many.json", "--all")
     assert pages == snapshot
-
-
-def test_a_screen_is_adjusted_by_false_discovery(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Benjamini-Hochberg's p is never above Holm's."""
-    path = saved_file(
-        tmp_path,
-        Made(
-            arms=(STOCK, *(Arm(f"set-{at}", 0.02 * at, SWAPPINESS) for at in range(5))), run_cv=0.02
-        ),
-    )
-    holm, bh = (
-        [
-            one["p_adjusted"]
-            for one in json.loads(printed(capsys, "compare", path, "--adjust", rule, "--json"))[
-                "comparisons"
-            ]
-        ]
-        for rule in ("holm", "bh")
-    )
-    assert all(one <= other for one, other in zip(bh, holm, strict=True))
-    assert bh != holm

@@ -107,11 +107,6 @@ def test_what_carries_no_interval_says_why(values: dict[str, list[float]], why: 
     assert (found["missing"], math.isnan(found["p_adjusted"])) == (why, True)
 
 
-def test_a_block_that_one_side_lacks_has_no_part() -> None:
-    lost = frame().query("not (policy == 'fifo' and block == 2)")
-    assert row(contrasts(lost, "policy", "fifo", {"wait_s": "log"}), "sjf")["n"] == 3
-
-
 @pytest.mark.parametrize(
     ("arm", "baseline", "metric", "error", "named"),
     [

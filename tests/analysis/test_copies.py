@@ -6,7 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from analysis.__main__ import main
@@ -15,7 +14,7 @@ from analysis.load import from_json
 from analysis.studies.history.history import gather
 from analysis.terms import Refused
 from tests.stock_files import benchmark, document, session, stock_file
-from tests.synthetic import JSON, STOCK, Arm, Made, saved_run
+from tests.synthetic import JSON, saved_run
 
 OTHERS = Path(__file__).parent / "formats" / "other_tools"
 
@@ -60,15 +59,6 @@ def test_of_the_files_of_one_run_the_one_with_most_cells_is_read(tmp_path: Path)
     assert [line.partition(":")[0] for line in refused] == [str(tmp_path / "a.json")]
 
 
-def test_the_file_with_most_measured_cells_counts_for_a_run(tmp_path: Path) -> None:
-    """As where the run went on with cells that had failed."""
-    broken = Arm("fast", broken=dict.fromkeys((5, 6), ("failed", "out of memory")))
-    for name, arm in (("a", broken), ("b", Arm("fast"))):
-        stock_file(tmp_path / f"{name}.json", saved_run(Made(arms=(STOCK, arm))))
-    (run,) = read_arm(str(tmp_path), []).runs
-    assert run.origin == str(tmp_path / "b.json")
-
-
 @pytest.mark.parametrize("place", ["asv_results", "asv_results/vm", "asv_results/*/*.json"])
 def test_environments_of_one_commit_are_series_of_their_own(place: str) -> None:
     """Results of asv as stored: entries listed beside them are not runs."""
@@ -111,12 +101,6 @@ def test_equal_times_of_a_coarse_clock_are_no_copy(times: list[float], *, alike:
     else:
         with pytest.raises(Refused, match="exactly the times"):
             no_copies(runs)
-
-
-def test_a_long_run_on_a_coarse_clock_has_an_order_of_its_own() -> None:
-    """Two hundred times of one or two ticks never repeat this order."""
-    times = [float(value) for value in np.random.default_rng(3).choice([0.01, 0.02], 200)]
-    assert not alike_by_chance(times)
 
 
 def with_a_copied_arm(saved: JSON, shift: int) -> JSON:

@@ -32,12 +32,6 @@ def run(
     return replace(whole, cells=tuple(cells), machine={**whole.machine, "cpu_count": cpus})
 
 
-def test_it_is_what_is_busy_less_what_the_workload_uses() -> None:
-    """1.5 of 4 CPUs are the workload's, others use 3/16 of all CPUs."""
-    made = run([0.1875])
-    assert share_of_others(made, made.cells[0]) == pytest.approx(0.1875)
-
-
 def test_a_cell_in_turns_has_the_disturbance_of_its_slices() -> None:
     """0.3 and 0.6 CPU seconds in slices of 0.5 and 1 s, one slice unseen: 0.9 of 6 (4 CPUs)."""
     slices = ((0.2, 0.3), (0.5, 0.5), (9.0, 9.0))

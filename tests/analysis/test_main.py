@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ import pytest
 
 from analysis.__main__ import main
 from tests.analysis.answers import refusals, refused
-from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
+from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -42,12 +41,6 @@ def program(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_a_regression_is_a_finding_and_no_error(tmp_path: Path) -> None:
-    """Failing a build is the gate's business; compare reports."""
-    made = Made(arms=(STOCK, Arm("slower", -0.3, {"vm.swappiness": "1"})))
-    assert main(["compare", str(saved_file(tmp_path, made))]) == 0
-
-
 def test_json_has_the_same_verdicts_for_programs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -62,14 +55,6 @@ def test_json_has_the_same_verdicts_for_programs(
         "better": "higher",
         "unit": "",
     }
-
-
-def test_another_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(saved_file(tmp_path, MADE)), "--baseline", "faster", "--json"]) == 0
-    assert [one["verdict"] for one in json.loads(capsys.readouterr().out)["comparisons"]] == [
-        "regressed",
-        "regressed",
-    ]
 
 
 def test_a_bad_request_is_one_line_on_stderr_and_exit_code_2(
@@ -92,66 +77,6 @@ def test_a_bad_request_is_one_line_on_stderr_and_exit_code_2(
     assert refusals(capsys, cases) == snapshot
 
 
-def edit(part: str, name: str, value: object, run: JSON) -> None:
-    for benchmark in run["benchmarks"]:
-        steps, metrics = benchmark["extra_info"]["steps"], benchmark["extra_info"]["metrics"]
-        if part == "steps":
-            steps[name] = [value] * 14
-        else:
-            metrics[name] = value
-
-
-def test_only_missing_arguments_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["compare"])
-    assert capsys.readouterr().err.endswith("required: BASE\n")
-
-
-def test_help_is_wrapped_by_sentence_and_not_by_source_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    for command in ("compare", "gate", "evidence", "history"):
-        with pytest.raises(SystemExit):
-            main([command, "--help"])
-        page = capsys.readouterr().out
-        prose = (
-            page.partition("\noutput:\n")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
-        )
-        assert max(map(len, prose)) <= 60
-        joins = [
-            (line, after.split()[0])
-            for line, after in pairwise(prose)
-            if not line.endswith((".", ":"))
-        ]
-        assert all(len(line) + 1 + len(word) > 60 for line, word in joins), command
-
-
-@pytest.mark.parametrize(
-    ("part", "name", "value"),
-    [
-        ("steps", "wall_s", 10**400),
-        ("steps", "wall_s", 1e308),
-        ("steps", "wall_s", 1e-320),
-        ("steps", "cpu_s", 1e308),
-        ("steps", "samples", 10**400),
-        ("steps", "tokens", 10**400),
-        ("metrics", "step_time_p10_s", 10**400),
-    ],
-)
-def test_an_edited_number_is_one_line_and_no_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], part: str, name: str, value: float
-) -> None:
-    run = saved_run(MADE)
-    edit(part, name, value, run)
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps(run))
-    for form in ([], ["--json"]):
-        assert f"benchmarks[0].extra_info has {part}.{name}" in refused(
-            capsys, "compare", path, *form
-        )
-
-
 @pytest.mark.parametrize("error", [RecursionError, KeyError])
 def test_whatever_a_damaged_file_breaks_is_one_line(
     tmp_path: Path,
@@ -169,17 +94,6 @@ def test_whatever_a_damaged_file_breaks_is_one_line(
     assert error.__name__ in refused(capsys, "compare", path)
 
 
-def test_one_who_interrupts_it_is_told_so_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("analysis.commands.compare.compare", interrupt)
-    assert main(["compare", str(saved_file(tmp_path, MADE))]) == 130
-    assert capsys.readouterr().err.count("\n") == 1
-
-
 @pytest.mark.parametrize("words", ["compare", "compare a --adjust luck", "compare a --margin 3"])
 def test_bad_usage_is_exit_code_2(words: str) -> None:
     with pytest.raises(SystemExit, match="2"):
@@ -193,12 +107,6 @@ def test_no_command_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> No
         line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")
     ]
     assert sorted(listed) == sorted(COMMANDS * 2)
-
-
-def test_a_command_that_is_none_is_answered_with_the_nearest(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert "`compare`" in refused(capsys, "comprae", "run.json")
 
 
 # What a file's name begins with, and whose answer it is; all others are verdicts.

@@ -55,11 +55,3 @@ def test_an_arm_with_a_monitor_is_no_second_copy_of_stock(saved: dict[str, Any])
     assert found["stock-again"].untouched
     assert not found["placebo"].untouched
     assert found["placebo"].primary is not None
-
-
-def test_an_older_run_has_none(saved: dict[str, Any]) -> None:
-    del saved["deeptweak"]["tweaksets"]["placebo"]["monitor"]
-    for one in saved["benchmarks"]:
-        del one["extra_info"]["usage"]
-        one["extra_info"].pop("monitor", None)
-    assert all(not (cell.monitor or cell.usage) for cell in from_json(saved, "here").cells)

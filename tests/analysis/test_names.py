@@ -127,16 +127,3 @@ def test_two_commands_of_one_file_are_compared(
     assert comparison["verdict"] == ("inconclusive" if nights == 1 else "regressed")
     gain = comparison["observed"] if nights == 1 else comparison["primary"]["gain"]
     assert gain == pytest.approx(-0.46, abs=0.03)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--arm=workload"],
-        ["--arm=workload", "--baseline=sleep 0.03"],
-        ["x.json", "--arm=workload", "--baseline=a"],
-        ["--arm=wrk"],
-    ],
-)
-def test_arms_that_are_not_there_are_refused(words: list[str]) -> None:
-    assert main(["compare", str(HYPERFINE), *words]) == 2

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
+from analysis.arms import in_order
 from analysis.load import load
-from analysis.order import in_order
 
 HYPERFINE = Path(__file__).parent / "formats" / "other_tools" / "hyperfine.json"
 
@@ -53,17 +53,6 @@ def test_a_file_of_hyperfine_is_gated_as_the_recipe_says(
     assert main(command) == 3
 
 
-def test_what_to_say_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    accepted = nights(tmp_path / "accepted", 12)
-    candidate = hyperfine(tmp_path / "hyperfine.json", 0.02, 77)
-    assert main(["gate", str(accepted), str(candidate), "--max-regression=3%"]) == 3
-    assert "--order=name" in capsys.readouterr().out
-    assert main(["history", str(accepted)]) == 2
-    line = capsys.readouterr().err
-    assert "runs without a date, whose order is unknown: 12" in line
-    assert "--order=name" in line
-
-
 @pytest.mark.parametrize(
     ("order", "first", "verdict"),
     [("name", "#0008", "regressed"), ("time", "2001-09-02", "improved")],
@@ -91,15 +80,3 @@ def test_a_number_in_a_name_is_a_number(tmp_path: Path) -> None:
     names = {run.started_utc: Path(run.origin).name for run in in_order(runs, "name")}
     assert names["#0009"] == "night-9.json"
     assert names["#0010"] == "night-10.json"
-
-
-def test_a_candidate_among_the_accepted_is_left_out_of_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    accepted = nights(tmp_path / "accepted", 12)
-    candidate = hyperfine(tmp_path / "night-13.json", 0.02, 77)
-    words = ["--max-regression=3%", "--order=name"]
-    assert main(["gate", str(accepted), str(candidate), *words]) == 0
-    (accepted / "night-13.json").write_bytes(candidate.read_bytes())
-    assert main(["gate", str(accepted), str(candidate), *words]) == 0
-    assert "is the candidate itself" in " ".join(capsys.readouterr().out.split())

@@ -51,34 +51,9 @@ def test_facts_stand_in_groups_with_their_units_written_out(snapshot: SnapshotAs
     assert machine(gpus="no NVIDIA driver") == [("hardware", "gpus", "no NVIDIA driver")]
 
 
-def test_tunables_are_as_first_found() -> None:
-    assert [(one.key, one.value) for one in facts(RUN) if one.group == "tunables"] == [
-        ("vm.swappiness", "0")
-    ]
-
-
 def test_the_plan_is_told_too(snapshot: SnapshotAssertion) -> None:
     plan = {one.key: one.value for one in facts(RUN) if one.group == "plan"}
     assert plan == snapshot
-
-
-def test_a_tweak_set_that_one_run_lacks_is_a_single_line() -> None:
-    other = read(Made(arms=(STOCK, Arm("other", requested=SWAPPINESS)), blocks=3))
-    assert [one for one in differences([RUN, other]) if "other" in str(one)] == [
-        ProvenanceChange("plan", "tweak sets", ("stock, tuned", "other, stock")),
-    ]
-
-
-def test_equal_runs_do_not_differ() -> None:
-    assert differences([RUN, read(MADE)]) == []
-
-
-def test_changed_keys_alone_are_listed() -> None:
-    found = changes(
-        {"kernel_release": "6.18", "cpu_model": "EPYC"},
-        {"kernel_release": "6.19", "cpu_model": "EPYC"},
-    )
-    assert found == [ProvenanceChange("kernel", "kernel_release", ("6.18", "6.19"))]
 
 
 def test_one_boot_token_of_many_is_found() -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from analysis import files
 from analysis.__main__ import main
-from analysis.files import read_whole, resolved, write_whole
+from analysis.files import read_whole, write_whole
 from analysis.load import load
-from analysis.terms import Refused, Unreadable
+from analysis.terms import Unreadable
 from tests.analysis.answers import refused
 from tests.synthetic import STOCK, Arm, Made, saved_file, saved_run
 
@@ -73,16 +73,6 @@ def test_an_unprinted_pass_is_none_and_a_regression_stays_one(
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(("ending", "form"), [("> /dev/full", []), slow(">&-", ["--json"])])
-def test_another_command_that_cannot_write_says_so_in_one_line(
-    tmp_path: Path, ending: str, form: list[str]
-) -> None:
-    done = shell(f'"$@" {ending}', "compare", str(saved_file(tmp_path, SLOWER)), *form)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize("ending", ["2>&-", slow("2> /dev/full")])
 def test_a_complaint_that_nobody_can_read_leaves_the_code(ending: str) -> None:
     done = shell(f'"$@" {ending}', "compare", "nothing.json")
@@ -119,15 +109,6 @@ def test_a_fault_of_ours_is_exit_code_2_and_one_line(
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_a_very_long_name_does_not_hide_what_is_wrong_with_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["compare", "x" * 5000]) == 2
-    err = capsys.readouterr().err
-    assert err.endswith(f"{os.strerror(36)}.\n")  # ENAMETOOLONG
-    assert len(err) < 500
-
-
 ODD = ["", "x" * 300, "circle.json", "pipe.json", "/dev/zero", "/dev/null"]
 COMMANDS = {"compare": [], "plan": ["--effect", "3%"], "gate": ["--max-regression", "3%"]}
 
@@ -149,25 +130,6 @@ def test_an_odd_name_is_refused(
             # The rest is Python's.
             complaints.setdefault(name[:20], set()).add(line.partition(" Invalid pattern")[0])
     assert complaints == snapshot
-
-
-def test_a_link_to_a_pipe_is_a_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "run.json").symlink_to("pipe")
-    with pytest.raises(Unreadable, match="pipe"):
-        load(tmp_path / "run.json")
-
-
-def test_limits_and_tables_and_telemetry_are_files_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = saved_file(tmp_path)
-    os.mkfifo(tmp_path / "limits.yaml")
-    gate = ["gate", f"{run}:stock", f"{run}:stock-again", "--limits", str(tmp_path / "limits.yaml")]
-    assert "pipe" in refused(capsys, *gate)
-    (tmp_path / "node" / "base").mkdir(parents=True)
-    os.mkfifo(tmp_path / "node" / "base" / "benchmark.csv")
-    assert "pipe" in refused(capsys, "compare", str(tmp_path / "node"))
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,15 +159,6 @@ def test_a_locked_folder_is_a_line(
     line = refused(capsys, "history", pattern.replace("{locked}", str(tmp_path / "locked")))
     # A pattern of Python 3.13 passes over what is locked.
     assert "Permission denied" in line or ("*" in pattern and "can be seen" in line)
-
-
-def test_links_in_a_circle_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    circle = tmp_path / "circle.html"
-    circle.symlink_to("circle.html")
-    with pytest.raises(Refused, match="circle"):
-        resolved(circle)
-    run = str(saved_file(tmp_path))
-    assert "circle" in refused(capsys, "report", run, "--output", str(circle))
 
 
 def test_writing_follows_a_link_and_leaves_it(tmp_path: Path) -> None:

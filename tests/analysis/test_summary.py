@@ -22,7 +22,6 @@ from analysis.summary import (
     Row,
     answer,
     changes,
-    counted_settings,
     energy_j,
     energy_j_per_sample,
     geometric_mean,
@@ -31,12 +30,10 @@ from analysis.summary import (
     sections,
     step_time_mean_s,
     throughput_samples_per_s,
-    time_weighted,
 )
 from analysis.terms import Cell, Run, Setting, Steps
 from tests.deeptweak_like import SCRIPTS, SYSCTLS, Like, directory
 from tests.made_telemetry import sampled_file
-from tests.stock_files import benchmark, document, times
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
@@ -80,27 +77,6 @@ def test_overlapping_steps_last_their_window_without_throughput() -> None:
     assert (throughput_samples_per_s([alone]), measured_s(alone)) == (0.25, 8.0)
 
 
-def test_where_a_file_keeps_no_steps_rates_are_averaged_as_rates() -> None:
-    """Equal work at 4 and 1.333 a second takes 0.25 and 0.75 s: 2 a second, their harmonic mean."""
-    cells = [
-        replace(
-            cell((1.0, 1.0), 1),
-            steps=None,
-            metrics={"throughput_samples_per_s": rate, "step_time_mean_s": 1 / rate},
-        )
-        for rate in (4.0, 4 / 3)
-    ]
-    assert throughput_samples_per_s(cells) == pytest.approx(2.0)
-    assert step_time_mean_s(cells) == pytest.approx(0.5)
-
-
-def test_a_mean_of_telemetry_weighs_by_time() -> None:
-    """50 % for 2 s and 90 % for 6 s are 80 %; a cell without it is left out."""
-    cells = [cell((9.0, 2.0), 1, busy=50.0), cell((9.0, 6.0), 1, busy=90.0), cell((9.0, 100.0), 1)]
-    assert time_weighted(cells, lambda one: one.telemetry.get("busy")) == pytest.approx(80.0)
-    assert time_weighted(cells, lambda _: None) is None
-
-
 def test_energy_is_the_counters_and_else_power_times_time() -> None:
     """A GPU with a 500 J counter, another with 100 W over 3 s: 800 J over 3 steps of 4 samples."""
     one = cell(
@@ -135,18 +111,6 @@ def test_a_row_an_arm_the_baseline_first(rows: list[Row], run: Run) -> None:
     assert first["energy_j_per_sample"] == pytest.approx(60 * seconds / (5 * 12 * 8))
     assert first["memory_used_gib"] is None  # the machine does not say how much memory it has
     assert (rows[2]["parameters"], rows[2]["sysctl_parameters"]) == ("1 sysctl", 1)
-
-
-@pytest.mark.parametrize(
-    ("kinds", "words"),
-    [
-        ((), "none"),
-        (("sysctl",), "1 sysctl"),
-        (("script", "sysctl", "boot", "sysctl", "script"), "2 sysctls, 1 boot token, 2 by script"),
-    ],
-)
-def test_settings_are_counted_by_section(kinds: tuple[str, ...], words: str) -> None:
-    assert counted_settings([Setting(kind, "key", "1") for kind in kinds]) == words
 
 
 def test_memory_used_is_what_is_not_available() -> None:
@@ -192,14 +156,6 @@ def test_the_means_are_those_the_gains_are_ratios_of(rows: list[Row], run: Run) 
     assert (geometric_mean([]), geometric_mean([1.0, 0.0])) == (None, None)
 
 
-def test_an_arm_without_a_measured_cell_is_there_and_empty() -> None:
-    broken = Arm("broken", broken=dict.fromkeys(range(1, 6), ("failed", "out of memory")))
-    run = from_json(saved_run(replace(MADE, arms=(STOCK, broken))), "run.json")
-    record = list(csv.DictReader(StringIO(as_csv.render(answer(rows_of([run]))))))[1]
-    assert (record["tweakset"], record["cells"], record["cells_run"]) == ("broken", "0", "5")
-    assert record["step_time_p10_s_geomean"] == record["step_time_mean_s"] == ""
-
-
 def test_a_run_of_lost_cells_says_why_in_one_line_per_reason(tmp_path: Path) -> None:
     lost = {
         1: ("failed", "out of memory"),
@@ -223,22 +179,6 @@ def test_a_run_without_its_baseline_shows_the_rest(arms: tuple[Arm, ...], tmp_pa
     assert shown.startswith("Nothing to compare: no cell of stock was measured.")
     assert "tcp|cubic      2" in shown
     assert main(["report", run, "--output", str(tmp_path / "page.html")]) == 0
-
-
-def test_a_run_without_a_measured_cell_says_so() -> None:
-    saved = saved_run(Made(arms=(STOCK,), blocks=1))
-    saved["benchmarks"] = []
-    saved["deeptweak"]["cells"] = []
-    assert answer(rows_of([from_json(saved, "made.json")])).title == "No cell was measured."
-
-
-def test_a_name_is_no_formula_to_a_spreadsheet() -> None:
-    names = ("=cmd|x!A1", "+1", "-1", "@SUM(A1)")
-    made = from_json(saved_run(replace(MADE, workloads=names)), "run")
-    lines = list(csv.DictReader(StringIO(as_csv.render(answer(rows_of([made]))))))
-    assert {line["workload"] for line in lines} == {f"'{name}" for name in names}
-    # A number stays one, below 0 too.
-    assert all(float(line["throughput_samples_per_s"]) > 0 for line in lines)
 
 
 def test_markdown_has_a_table_for_each_workload(
@@ -267,11 +207,3 @@ def test_sections_count_settings_and_seen_changes_of_scripts(tmp_path: Path) -> 
     for one in saved["benchmarks"]:
         one["extra_info"]["tweak"]["side_effects"] |= {"/sys/gone": ["0", None]}
     assert changes(from_json(saved, "run.json"), "thp") == [Setting("script", "/sys/a", "1")]
-
-
-def test_a_stock_file_of_pytest_benchmark_is_summed_up_too() -> None:
-    run = from_json(document([benchmark("test_a", times(1), keep_data=False)]), "stock.json")
-    rows = rows_of([run])
-    assert len(rows) == 1
-    assert rows[0]["step_time_mean_s"] == pytest.approx(run.cells[0].metrics["step_time_mean_s"])
-    assert "as-run" in as_text.render(answer(rows))

@@ -12,7 +12,6 @@ import scipy.stats
 from analysis.arms import Arm
 from analysis.compare import CompareOptions, compare, compare_arms
 from analysis.compare_answer import answer_of
-from analysis.ending import ending
 from analysis.load import from_json
 from analysis.render.text import render
 from analysis.studies.gate.gate import judge
@@ -92,14 +91,6 @@ def test_segments_that_are_no_pairs_of_all_steps_are_refused() -> None:
                 from_json(broken({name: value}), "made-up")
 
 
-def test_segments_that_are_missing_are_refused() -> None:
-    for kept in (0, 1, 6):
-        saved = switched_run(Switched(pairs=4))
-        saved["benchmarks"][0]["extra_info"]["segments"][kept:] = []
-        with pytest.raises(Unreadable):
-            from_json(saved, "made-up")
-
-
 def test_the_verdict_says_what_it_stands_on(snapshot: SnapshotAssertion) -> None:
     run = loaded(Switched(arms=(AGAIN, TUNED, OTHER), processes=2, stalled=0))
     found = one(run, "tuned")
@@ -114,12 +105,6 @@ def test_the_verdict_says_what_it_stands_on(snapshot: SnapshotAssertion) -> None
     table = render(answer_of(compare(run), [run]))
     assert all(len(line) <= 100 for line in table.splitlines())
     assert "32/32" in table
-
-
-def test_with_five_processes_a_process_is_the_unit(snapshot: SnapshotAssertion) -> None:
-    found = one(loaded(Switched(arms=(TUNED,), processes=5, stalled=0)), "tuned")
-    assert (found.pairs, found.blocks, found.primary and found.primary.n_baseline) == (5, 5, 5)
-    assert found.notes == snapshot
 
 
 def test_a_set_that_differs_from_process_to_process_is_said_to(snapshot: SnapshotAssertion) -> None:
@@ -176,18 +161,6 @@ def test_carry_over_takes_the_verdict_away() -> None:
     assert judge(own, own, Limits(0.03)).ruling == "undecided"
 
 
-def test_nothing_carries_over_where_nothing_was_switched() -> None:
-    """In one A/A of twenty the test fires as well, and decides nothing there."""
-    spoke = [
-        found
-        for seed in range(40)
-        if (found := one(loaded(Switched(pairs=16, seed=seed)), "stock-again")).carry_over
-        and found.carry_over[2] < 0.05
-    ]
-    assert spoke
-    assert not any("carry-over" in found.reason for found in spoke)
-
-
 def test_equal_arms_are_called_different_as_often_as_promised() -> None:
     """150 runs, correlated steps, drift, stalls, three summaries of a segment; carry-over too."""
     runs = 150
@@ -205,13 +178,6 @@ def test_equal_arms_are_called_different_as_often_as_promised() -> None:
     assert all(count <= high for count in wrong.values()), wrong
     assert min(wrong["step_time_p10_s"], wrong["step_time_median_s"]) >= low
     assert carried <= high
-
-
-def test_a_session_ends_with_it() -> None:
-    for processes in (2, 6):
-        saved = switched_run(Switched(arms=(AGAIN, TUNED), processes=processes))
-        text, code = ending(saved, None)
-        assert ("tuned" in text, code) == (True, 0)
 
 
 def test_two_runs_are_compared_by_effects_against_their_stock() -> None:

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.load import from_json, load
-from analysis.telemetry import CPU_BUSY, GPU_POWER, QUANTITIES, Missing, series_of
+from analysis.telemetry import CPU_BUSY, GPU_POWER, Missing, series_of
 from analysis.terms import Run
 from tests.deeptweak_like import Like, directory, step_times
 from tests.made_telemetry import sampled_file
@@ -119,23 +117,6 @@ def test_damaged_samples_are_refused_by_name(run: Run) -> None:
             series_of(rewritten(run, line))
 
 
-@given(st.text(max_size=40))
-def test_any_text_in_the_file_gives_samples_or_a_reason(text: str) -> None:
-    run = from_json(saved_run(SMALL), "/nowhere/run.json")
-    with pytest.raises(Missing):
-        series_of(replace(run, telemetry_file={"name": text, "sha256": "0" * 64}))
-
-
-def test_lines_of_other_cells_are_passed_over(run: Run) -> None:
-    text = lzma.decompress(
-        Path(run.origin).with_name(str(run.telemetry_file["name"])).read_bytes()
-    ).decode()
-    stranger = json.dumps({"cell": "somebody-else", "columns": {"t_monotonic_s": [0.0]}})
-    assert series_of(rewritten(run, f"{text}\n{stranger}")).keys() == {
-        cell.id for cell in run.cells
-    }
-
-
 def test_a_quantity_is_made_of_all_its_devices_or_is_missing() -> None:
     """Two GPUs: their powers add up; a sample that lacks one of them is unknown, not half."""
     columns = {
@@ -158,8 +139,3 @@ def test_the_processor_is_as_busy_as_its_total_or_its_parts_say() -> None:
     }
     assert CPU_BUSY.over_time(parts) == [90.0]
     assert CPU_BUSY.over_time(parts | {"cpu_busy_percent": (91.0,)}) == [91.0]
-
-
-def test_quantities_have_units_and_no_two_share_a_label() -> None:
-    assert all(one.unit for one in QUANTITIES)
-    assert len({one.label for one in QUANTITIES}) == len(QUANTITIES)

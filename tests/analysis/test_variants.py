@@ -45,14 +45,6 @@ def test_numbers_and_switches_are_said_with_their_name() -> None:
     }
 
 
-def test_beside_another_workload_the_variants_keep_their_own() -> None:
-    assert of("io:format=raw", "io:format=png", "idle") == {
-        "io:format=raw": "io · raw",
-        "io:format=png": "io · png",
-        "idle": "idle",
-    }
-
-
 def test_what_has_no_variants_keeps_its_name() -> None:
     """Colons in other tools' names are not ours."""
     for names in (

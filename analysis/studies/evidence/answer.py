@@ -42,12 +42,11 @@ def answer(gathered: MetaAnalysis, *, every: bool = False) -> Answer:
     evidence = sorted(gathered.evidence, key=_place)
     by_heading = groupby(evidence, heading)
     sections = [Section(title, [_table([*together])]) for title, together in by_heading]
-    sections += [
-        Section(f"{one.name} in {undigested(one.workload)}", [_runs(one)])
-        for one in evidence
-        if every
-    ]
-    lines = [*_of_runs(gathered), *_of_rows(evidence)]
+    sections += [Section(_name_of(one), [_runs(one)]) for one in evidence if every]
+    lines = [*_of_runs(gathered)]
+    few = [_name_of(one) for one in evidence if one.word == "too few runs"]
+    if few:
+        lines.append(f"no general verdict from fewer than three runs: {first_few(few, NAMED)}")
     return Answer(
         title="Evidence over runs",
         findings=[Line(_headline(gathered, evidence), tone="strong"), *_findings(evidence)],
@@ -71,7 +70,6 @@ def heading(one: Evidence) -> str:
 
 
 def _place(one: Evidence) -> tuple[int, bool, str, float]:
-    """Rank verdicts as in `ORDER`, those over several machines first, then the largest gain."""
     mean = one.over.mean if one.over else 0.0
     return ORDER.index(one.word), heading(one) != one.word, one.workload, -mean
 
@@ -97,9 +95,13 @@ def _findings(evidence: Sequence[Evidence]) -> Iterator[Line]:
             yield Line(f"{head}: {first_few(shown, 4)}.", tone=TONES[words[0]])
 
 
+def _name_of(one: Evidence) -> str:
+    return f"{one.name} in {undigested(one.workload)}"
+
+
 def _gain_of(one: Evidence) -> str:
     gain = f"{number(math.expm1(one.over.mean))} %" if one.over else ""
-    return f"{one.name} in {undigested(one.workload)} {gain}{one.remark}"
+    return f"{_name_of(one)} {gain}{one.remark}"
 
 
 def _table(evidence: Sequence[Evidence]) -> Table:
@@ -136,12 +138,10 @@ def _row(one: Evidence) -> list[object]:
 
 
 def _interval(low: float, high: float) -> str:
-    """Convert log gains to percent."""
     return bracket(math.expm1(low), math.expm1(high), number).strip()
 
 
 def _runs(one: Evidence) -> Table:
-    """Make a table of a row's runs, with the mean if a run is left out."""
     columns = [
         Column("run", "run", left=True),
         Column("day", "day", left=True),
@@ -161,7 +161,6 @@ def _runs(one: Evidence) -> Table:
 
 
 def _of_runs(gathered: MetaAnalysis) -> Iterator[str]:
-    """Yield how the runs differ."""
     for column in BROUGHT:
         values = values_of(gathered.runs, column)
         if len(values) > 1:
@@ -169,96 +168,70 @@ def _of_runs(gathered: MetaAnalysis) -> Iterator[str]:
             yield f"runs differ in {column}: {first_few(shown, NAMED)}"
 
 
-def _of_rows(evidence: Sequence[Evidence]) -> Iterator[str]:
-    for one in evidence:
-        name = f"{one.name} in {undigested(one.workload)}"
-        if one.differs_by:
-            yield (
-                f"{name}: depends on the machine according to these runs: effects differ by "
-                f"{one.differs_by} (--by={one.differs_by})"
-            )
-    few = [
-        f"{one.name} in {undigested(one.workload)}"
-        for one in evidence
-        if one.word == "too few runs"
-    ]
-    if few:
-        yield f"no general verdict from fewer than three runs: {first_few(few, NAMED)}"
-
-
-def _legend(gathered: MetaAnalysis) -> Iterator[tuple[str, str]]:
-    yield "helped", "number of runs in which it helped by more than the margin"
-    yield (
+LEGEND = (
+    ("helped", "number of runs in which it helped by more than the margin"),
+    (
         "gain, 95 % interval",
         "common to all runs, above 0 is better (REML, Hartung and Knapp); each run counts once",
-    )
-    yield (
+    ),
+    (
         "next run",
         (
             "range of the effect in another run like these, 19 times in 20: another day, on "
             "machines of these kinds"
         ),
-    )
-    yield (
-        "(one machine)",
+    ),
+    (
+        "(one machine), (one day)",
         (
-            "the runs of this effect come from one machine, or name none: they show nothing about "
-            "another machine"
+            "the runs of this effect come from one machine, or name none, or are of one day: they "
+            "show nothing about another"
         ),
-    )
-    yield "(one day)", "the runs of this effect are of one day: they show nothing about another"
-    yield (
+    ),
+    (
         "more runs",
         (
             "number of further runs, each on another day, that would find this effect, or the "
             "margin, four times in five"
         ),
-    )
-    yield "tau", "standard deviation of the runs' effects beyond their own errors"
+    ),
+    ("tau", "standard deviation of the runs' effects beyond their own errors"),
+    (
+        "helps everywhere measured",
+        "the next run's interval lies above the margin, and p is below 0.05",
+    ),
+    (
+        "helps on average",
+        "p below 0.05, and the mean is above 0; another day may show nothing, or the opposite",
+    ),
+    ("no difference", "the next run's interval lies inside the margin"),
+    (
+        "can't tell yet",
+        "p is 0.05 or more, and the next run's interval reaches beyond the margin",
+    ),
+    ("too few runs", "fewer than three: the variation between days is unknown"),
+)
+
+
+def _legend(gathered: MetaAnalysis) -> Iterator[tuple[str, str]]:
+    yield from LEGEND
     family = counted(gathered.family, "effect")
     yield (
         "p (Holm)",
         f"for a mean effect of 0, adjusted for all {family} of these runs, shown or not",
     )
-    yield (
-        "helps everywhere measured",
-        "the next run's interval lies above the margin, and p is below 0.05",
-    )
-    yield (
-        "helps on average",
-        "p below 0.05, and the mean is above 0; another day may show nothing, or the opposite",
-    )
-    yield "no difference", "the next run's interval lies inside the margin"
-    yield (
-        "can't tell yet",
-        "p is 0.05 or more, and the next run's interval reaches beyond the margin",
-    )
-    yield "too few runs", "fewer than three: the variation between days is unknown"
-    yield (
-        "depends on the machine",
-        (
-            "effects differ between groups of runs, from ten runs on: a reason to investigate, "
-            "not a proof"
-        ),
-    )
 
 
 def _data(one: Evidence) -> dict[str, object]:
-    result: dict[str, object] = {
-        "workload": one.workload,
-        "tweakset": one.tweakset,
-        "kind": one.kind,
+    over = one.over
+    names = ("workload", "tweakset", "kind", "margin", "reason", "by", "p_adjusted", "machines")
+    ends = ("low", "high", "next_low", "next_high")
+    log = {"log_se": "error", "tau_log": "tau", "tau_groups_log": "tau_groups"}
+    return {name: getattr(one, name) for name in (*names, "more_runs")} | {
         "metric": one.metric.name,
         "metric_label": label_of(one.metric),
-        "margin": one.margin,
         "verdict": one.word,
-        "reason": one.reason,
-        "by": one.by,
-        "differs_by": one.differs_by,
-        "p_adjusted": one.p_adjusted,
         "runs_helped": one.helped,
-        "machines": one.machines,
-        "more_runs": one.more_runs,
         "runs": [
             {
                 "run_id": each.run.run_id,
@@ -269,43 +242,25 @@ def _data(one: Evidence) -> dict[str, object]:
             }
             for each in one.contributions
         ],
-    }
-    if one.over:
-        over = one.over
-        result["estimate"] = {
+        "estimate": over
+        and {
             "gain": math.expm1(over.mean),
-            "low": math.expm1(over.low),
-            "high": math.expm1(over.high),
-            "next_low": math.expm1(over.next_low),
-            "next_high": math.expm1(over.next_high),
-            "log_se": over.error,
-            "df": over.df,
-            "tau_log": over.tau,
-            "tau_groups_log": over.tau_groups,
-            "p": over.p,
-            "q": over.q,
-            "q_p": over.q_p,
+            **{end: math.expm1(getattr(over, end)) for end in ends},
+            **{name: getattr(over, field) for name, field in log.items()},
+            **{name: getattr(over, name) for name in ("df", "p", "q", "q_p")},
             "without_each": [math.expm1(each) for each in one.without],
-        }
-    return result
+        },
+    }
 
 
 def _flat(evidence: Sequence[Evidence]) -> Table:
-    """Make a table with a row per effect and unformatted numbers."""
     figured = ("gain", "low", "high", "next_low", "next_high", "tau_log")
     names = ("workload", "tweakset", "runs", "machines", *figured, "p_adjusted", "verdict")
     rows: list[list[object]] = []
     for one in evidence:
         over = one.over
-        figures: list[object] = [None] * 6
-        if over:
-            figures = [
-                *(
-                    math.expm1(value)
-                    for value in (over.mean, over.low, over.high, over.next_low, over.next_high)
-                ),
-                over.tau,
-            ]
+        logs = over and (over.mean, over.low, over.high, over.next_low, over.next_high)
+        figures = [*map(math.expm1, logs), over.tau] if over and logs else [None] * len(figured)
         counts = len(one.contributions), one.machines
         rows.append([one.workload, one.name, *counts, *figures, one.p_adjusted, one.word])
     return Table(

@@ -1,9 +1,8 @@
 """One effect over many runs: the contributing runs, the pooled estimate, and its verdict.
 
-A run is the unit. Its effect and standard error are those of `compare`. Runs are pooled if the
-tweak set's settings, the workload's parameters and device, and the metric agree; otherwise each
-kind is pooled separately. A workload on a GPU is a different measurement from one on a CPU: only
-`--by=device` pools them.
+A run is the unit, with the effect and standard error of `compare`. Runs are pooled if the tweak
+set's settings, the workload's parameters and device, and the metric agree. Only `--by=device` pools
+devices.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ REASONS: Mapping[Word, str] = {
     "harms on average": OPPOSITE,
 }
 MOST_MORE = 1_000  # runs: more are impractical
-FEWEST_TO_EXPLAIN = 10  # runs; from here on, a difference between groups is a hint
 NAMED = 3
 DAY = slice(10)
 DEVICE = "device"  # the workload's device: every contribution has its own
@@ -62,11 +60,7 @@ DEVICE = "device"  # the workload's device: every contribution has its own
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """The effect of a tweak set under a workload in one run.
-
-    gain, error: log gain and its standard error; `effect` is the one of `compare`
-    columns: other facts about the run, by column
-    """
+    """The effect of a tweak set under a workload in one run; `columns`: facts about the run."""
 
     run: Run
     comparison: Comparison
@@ -90,20 +84,13 @@ class Contribution:
 class Evidence:
     """The pooled effect of a tweak set under a workload.
 
-    workload, tweakset, metric: the subject; `kind` distinguishes those of one name with different
-        settings
-    margin: the equivalence margin, the widest that a run declared; `no difference` uses the
-        narrowest
-    contributions: in order of time
-    machines: the number of machines they come from
-    over: the estimate over the runs, None below three
+    kind: distinguishes effects of one name with different settings
+    margin: the widest that a run declared; `no difference` uses the narrowest
+    over, without: the estimate over the runs, None below three, and the mean without each run
     p_adjusted: Holm, over all effects of the runs, whichever of them are shown
-    without: the mean without each run, in the order of `contributions`
     by: the column by which runs are grouped; empty if they are not
     word, reason: the verdict, and the sentence that justifies it
-    more_runs: the number of further runs, each on another day, that would settle an undecided
-        effect; None for other effects and if the number is impractical
-    differs_by: a column whose groups differ, from ten runs on
+    more_runs: further runs, each on another day, that would settle an undecided effect
     """
 
     workload: str
@@ -120,7 +107,6 @@ class Evidence:
     word: Word = "too few runs"
     reason: str = ""
     more_runs: int | None = None
-    differs_by: str = ""
 
     @property
     def name(self) -> str:
@@ -144,7 +130,6 @@ class Evidence:
 class MetaAnalysis:
     """The pooled effects of all runs; `notes` list what was omitted or merged, and why.
 
-    evidence: the effects to show
     family: the number of effects with an estimate, shown or not, for which p is adjusted
     """
 
@@ -181,8 +166,7 @@ def gather(
 ) -> MetaAnalysis:
     """Compare each run internally, and pool equal effects; `compared` returns known comparisons.
 
-    `tweaksets` and `workloads` choose the effects to show, with the notes on these. All effects of
-    the runs are judged together: the choice changes no p and no verdict.
+    `tweaksets` and `workloads` choose the effects to show; the choice changes no p and no verdict.
 
     Raises: Refused, if one run is a copy of another, or no run has an effect that was chosen.
     """
@@ -216,7 +200,10 @@ def gather(
                 pooled[key][conditions].append(
                     Contribution(run, comparison, comparison.primary, own)
                 )
-    chosen = _chooser(tweaksets, workloads)
+
+    def chosen(workload: str, tweakset: str) -> bool:
+        return (not workloads or workload in workloads) and (not tweaksets or tweakset in tweaksets)
+
     notes += _omitted(silent, chosen)
     shown = {key: kinds for key, kinds in pooled.items() if chosen(*key)}
     if not shown:
@@ -236,17 +223,7 @@ def gather(
 Chosen = Callable[[str, str], bool]  # of a workload and a tweak set
 
 
-def _chooser(tweaksets: Sequence[str], workloads: Sequence[str]) -> Chosen:
-    """Return a predicate: whether to show the effect of a tweak set under a workload."""
-
-    def chosen(workload: str, tweakset: str) -> bool:
-        return (not workloads or workload in workloads) and (not tweaksets or tweakset in tweaksets)
-
-    return chosen
-
-
 def _omitted(silent: Mapping[tuple[str, str, str], Sequence[str]], chosen: Chosen) -> Iterator[str]:
-    """Yield a note per reason on effects that were not pooled; equal notes name their runs."""
     places: dict[tuple[str, str], list[str]] = defaultdict(list)
     for (name, workload, reason), tweaksets in silent.items():
         names = ", ".join(tweakset for tweakset in tweaksets if chosen(workload, tweakset))
@@ -261,7 +238,6 @@ def _name(run: Run) -> str:
 
 
 def _why_silent(comparison: Comparison) -> str:
-    """Return why a run has no usable contrast; "" if it has one."""
     if comparison.verdict == "not comparable" or comparison.primary is None:
         return comparison.reason.rstrip(".")
     return (
@@ -272,7 +248,6 @@ def _why_silent(comparison: Comparison) -> str:
 
 
 def _devices(cells: Iterable[Cell]) -> str:
-    """Return the device that cells computed on: `cpu`, or the GPU's name; "" if not recorded."""
     return ", ".join(sorted({str(cell.facts[DEVICE]) for cell in cells if cell.facts.get(DEVICE)}))
 
 
@@ -303,14 +278,12 @@ def _conditions(
 
 
 def _moved(applied: AppliedKeys) -> Iterator[tuple[str, str]]:
-    """Yield the files that a script changed, with their values."""
     for path, values in applied.side_effects.items():
         if isinstance(values, list | tuple) and values and values[-1] is not None:
             yield path, str(values[-1])
 
 
 def _pooled_apart(pooled: Mapping[tuple[str, str], Iterable[Conditions]]) -> Iterator[str]:
-    """Yield a note per effect whose runs are of several kinds, and how these differ."""
     rows: dict[str, list[str]] = defaultdict(list)
     for (workload, tweakset), kinds in pooled.items():
         values = zip(Conditions._fields, map(set, zip(*kinds, strict=True)), strict=True)
@@ -345,37 +318,36 @@ def _of_kinds(
 def judged(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Estimate each effect, adjust for their number, and add the verdicts."""
     estimated = [_estimated(one) for one in evidence]
-    asked = [one for one in estimated if one.over]
-    adjusted = dict(
-        zip(map(id, asked), holm([one.over.p for one in asked if one.over]), strict=True)
-    )
+    ps = [one.over.p for one in estimated if one.over]
+    adjusted = iter(holm(ps))
     return [
-        _worded(replace(one, p_adjusted=adjusted.get(id(one))), len(asked)) for one in estimated
+        _worded(replace(one, p_adjusted=next(adjusted)), len(ps)) if one.over else _worded(one, 0)
+        for one in estimated
     ]
 
 
 def _estimated(one: Evidence) -> Evidence:
-    gains, errors = (
-        [each.gain for each in one.contributions],
-        [each.error for each in one.contributions],
-    )
-    if len(gains) < FEWEST_RUNS:
+    if len(one.contributions) < FEWEST_RUNS:
         return one
-    groups = [each.columns[one.by] for each in one.contributions] if one.by else []
-    return replace(
-        one, over=estimate(gains, errors, groups), without=tuple(means_without_each(gains, errors))
-    )
+    gains = [each.gain for each in one.contributions]
+    errors = [each.error for each in one.contributions]
+    over = estimate(gains, errors, groups_of(one))
+    return replace(one, over=over, without=tuple(means_without_each(gains, errors)))
+
+
+def groups_of(one: Evidence) -> list[str]:
+    return [each.columns[one.by] for each in one.contributions] if one.by else []
 
 
 def _worded(one: Evidence, family: int) -> Evidence:
     over, runs = one.over, len(one.contributions)
     if over is None:
         needed = FEWEST_RUNS - runs
-        return replace(
-            one,
-            reason=f"{counted(runs, 'run')}: estimating variation between days takes "
-            f"{FEWEST_RUNS}; {needed} more would suffice.",
+        reason = (
+            f"{counted(runs, 'run')}: estimating variation between days takes {FEWEST_RUNS}; "
+            f"{needed} more would suffice."
         )
+        return replace(one, reason=reason)
     edge = math.log1p(one.margin)
     inside = math.log1p(min(each.comparison.margin for each in one.contributions))
     shown = one.p_adjusted is not None and one.p_adjusted < ALPHA
@@ -388,7 +360,6 @@ def _worded(one: Evidence, family: int) -> Evidence:
         word = "no difference"
     elif shown:
         word = "helps on average" if over.mean > 0 else "harms on average"
-    differs_by = _explained(one) if over.q_p < ALPHA else ""
     more = more_runs(one, family) if word == "can't tell yet" else None
     undecided = (
         f"about {counted(more, 'more run')}, each on another day, would suffice."
@@ -397,7 +368,7 @@ def _worded(one: Evidence, family: int) -> Evidence:
     )
     another = "another run" if one.machines > 1 else "another run on this machine"
     reason = REASONS.get(word, undecided).format(run=another)
-    return replace(one, word=word, more_runs=more, differs_by=differs_by, reason=reason)
+    return replace(one, word=word, more_runs=more, reason=reason)
 
 
 def more_runs(one: Evidence, family: int) -> int | None:
@@ -420,55 +391,8 @@ def more_runs(one: Evidence, family: int) -> int | None:
     return None if needed is None else needed - runs
 
 
-def _explained(one: Evidence) -> str:
-    """Return the column whose groups differ most, given enough runs: a hint, not a claim."""
-    if len(one.contributions) < FEWEST_TO_EXPLAIN:
-        return ""
-    found = []
-    for column in COLUMNS:
-        if column == "day":
-            continue
-        groups: dict[str, list[Contribution]] = defaultdict(list)
-        for each in one.contributions:
-            groups[each.columns[column]].append(each)
-        if len(groups) > 1 and min(map(len, groups.values())) >= FEWEST_RUNS:
-            found.append((_between(list(groups.values())), column))
-    p, column = min(found, default=(1.0, ""))
-    return column if p * max(1, len(found)) < ALPHA else ""
-
-
-def _between(groups: Sequence[Sequence[Contribution]]) -> float:
-    """Return p for equal group means, with a variance per group (Welch's ANOVA)."""
-    from scipy.special import fdtrc
-
-    means, weights, sizes = [], [], []
-    for group in groups:
-        gains = [one.gain for one in group]
-        mean = math.fsum(gains) / len(gains)
-        variance = math.fsum((gain - mean) ** 2 for gain in gains) / (len(gains) - 1)
-        means.append(mean)
-        weights.append(len(gains) / max(variance, 1e-12))
-        sizes.append(len(gains))
-    total = math.fsum(weights)
-    middle = math.fsum(w * mean for w, mean in zip(weights, means, strict=True)) / total
-    between = math.fsum(
-        w * (mean - middle) ** 2 for w, mean in zip(weights, means, strict=True)
-    ) / (len(groups) - 1)
-    unsure = math.fsum(
-        (1 - w / total) ** 2 / (size - 1) for w, size in zip(weights, sizes, strict=True)
-    )
-    scale = 1 + 2 * (len(groups) - 2) / (len(groups) ** 2 - 1) * unsure
-    return float(fdtrc(len(groups) - 1, (len(groups) ** 2 - 1) / (3 * unsure), between / scale))
-
-
-def too_few_groups(one: Evidence) -> bool:
-    """Return whether grouping was requested, but too few groups have several runs."""
-    return bool(one.by) and not is_grouped([each.columns[one.by] for each in one.contributions])
-
-
 def _not_grouped(evidence: Sequence[Evidence]) -> Iterator[str]:
-    """Yield one note on the effects whose runs could not be grouped as requested."""
-    single = [one for one in evidence if one.over and too_few_groups(one)]
+    single = [one for one in evidence if one.over and one.by and not is_grouped(groups_of(one))]
     if not single:
         return
     everywhere = len(single) == sum(one.over is not None for one in evidence)

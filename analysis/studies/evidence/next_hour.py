@@ -1,8 +1,6 @@
 """Plan the next hour: more blocks today, or a run on another day (Kalibera and Jones, ISMM 2013).
 
-More blocks make one run more precise, but never show the variation between days. Another day shows
-both, each less precisely. The better choice depends on the variation between days relative to that
-between blocks.
+More blocks make one run more precise, but never show the variation between days.
 """
 
 from __future__ import annotations

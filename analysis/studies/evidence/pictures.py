@@ -99,7 +99,6 @@ def draw(gathered: MetaAnalysis) -> Figure:
 
 
 def _rank(one: Evidence) -> tuple[bool, float]:
-    """Rank settled effects first, the largest first."""
     return one.word == "can't tell yet", -abs(one.over.mean) if one.over else 0.0
 
 
@@ -128,7 +127,6 @@ def _rows(one: Evidence) -> list[MarkRow]:
 
 
 def _named(each: Contribution, others: Sequence[Contribution]) -> str:
-    """Return the day, and the machine if there are several."""
     machines = {one.columns["cpu"] for one in others}
     cpu = TRADE.sub("", each.columns["cpu"])
     return f"{each.day}, {cpu}" if len(machines) > 1 else each.day or each.run.run_id

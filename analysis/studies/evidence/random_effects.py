@@ -1,21 +1,16 @@
 """An effect over several runs: the common effect, the variance between runs, and the next run.
 
-Each run has an effect and a standard error. The variance between runs beyond these (tau squared) is
-estimated by restricted maximum likelihood (Viechtbauer, J. Educ. Behav. Stat. 2005). The mean's
-interval is that of Hartung and Knapp (Stat. Med. 2001), never narrower than the runs' own errors
-require (Röver et al., BMC Med. Res. Methodol. 2015).
+The variance between runs (tau squared) is estimated by restricted maximum likelihood (Viechtbauer,
+J. Educ. Behav. Stat. 2005). The mean's interval is that of Hartung and Knapp (Stat. Med. 2001),
+never narrower than the runs' own errors require (Röver et al., BMC Med. Res. Methodol. 2015).
 
-A few runs hardly determine the variance between runs, so the next run's interval does not rest on
-the best estimate: it averages over variances, each weighted by its agreement with the effects (the
-confidence distribution of the Q-profile, Viechtbauer, Stat. Med. 2007). With the best variance
-alone, the coverage is too low: 87 % instead of 95 % for six runs that differ by 1 %.
+The next run's interval averages over variances, each weighted by its agreement with the effects
+(the confidence distribution of the Q-profile, Viechtbauer, Stat. Med. 2007): with the best variance
+alone, 87 % instead of 95 % are inside for six runs that differ by 1 %. p is the larger of the
+mean's own and of the mean over these variances, since runs with few blocks hardly know their own
+error.
 
-Runs with few blocks hardly know their own error, and those that seem most precise by chance get the
-largest weight: by the mean's interval alone, up to 6 % of the resampled real runs without an effect
-would be called one. So p is the larger of that interval's and of the mean over the agreeing
-variances.
-
-If runs are grouped (days on one machine), groups differ too: two variances are estimated together.
+If runs are grouped (days on one machine), two variances are estimated together.
 """
 
 from __future__ import annotations
@@ -208,7 +203,6 @@ def p_of_no_effect(agreeing: Agreement) -> float:
 def _quantile(
     means: Floats, scales: Floats, share: float, normal: Callable[[Floats], Floats]
 ) -> float:
-    """Return a quantile of a mixture of normal distributions with equal weights."""
     low, high = float((means - FARTHEST * scales).min()), float((means + FARTHEST * scales).max())
     for _ in range(2 * ROUNDS):
         middle = (low + high) / 2

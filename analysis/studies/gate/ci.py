@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from analysis.answer import Column, Line, Section, Table, Word
+from analysis.answer import Column, Line, Section, Table
 from analysis.labels import machine_of
 from analysis.plain import one_line
 from analysis.render import markdown
@@ -22,86 +21,36 @@ MARKER = "<!-- deeptweak-gate{} -->"
 LONGEST_BYTES = 65_536  # GitHub's limit, in characters
 SIGNS = {"regression": "❌", "undecided": "❔", "pass": "✅"}
 KEY = re.compile(r"[^\w./]+", re.ASCII)  # characters that could end an HTML comment
-COMMIT = re.compile(r"([0-9a-f]{7,64})(\+dirty)?")
-SHORT = 12  # digits suffice to find a commit
-
-
-class Site(NamedTuple):
-    """The pages that a comment links to."""
-
-    repository: str
-    run: str
-
-
-def site_of(environment: Mapping[str, str]) -> Site | None:
-    """Return the pages of the current workflow; None outside of GitHub Actions."""
-    server, repository, run = (
-        environment.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")
-    )
-    if not (server and repository and run):
-        return None
-    return Site(f"{server}/{repository}", f"{server}/{repository}/actions/runs/{run}")
-
-
-def comment(gate: Gate, runs: Sequence[Run] = (), key: str = "", site: Site | None = None) -> str:
-    """Write the answer, with its runs, as the body of a comment.
-
-    Its first line is a hidden marker that identifies the comment; `key` distinguishes several
-    gates. `site` has the link targets.
-    """
-    marker = MARKER.format(f" {KEY.sub('_', key)}" if key else "")
-    result = answer(gate)
-    table = Table(
-        [Column(name, left=True) for name in ("run", "commit", "started", "machine")],
-        _rows(runs, site),
-    )
-    links = (
-        [
-            Line("The workflow's run", href=site.run),
-            Line("The report", href=f"{site.run}#artifacts"),
-        ]
-        if site
-        else []
-    )
-    sections = [
-        *result.sections,
-        *([Section("Runs", [table])] if runs else []),
-        Section(
-            "Meaning of words and columns",
-            [Line(text, f"{word}:") for word, text in result.legend],
-            folded=True,
-        ),
-    ]
-    page = replace(
-        result,
-        title=f"{SIGNS[gate.ruling]} {result.title}",
-        findings=[*result.findings, *links],
-        sections=sections,
-    )
-    return f"{marker}\n{markdown.render(page, LONGEST_BYTES - len(marker) - 1)}"
-
-
-def _rows(runs: Sequence[Run], site: Site | None) -> list[list[object]]:
-    rows: list[list[object]] = []
-    for run in runs:
-        known = COMMIT.fullmatch(run.commit or "")
-        short = f"{known[1][:SHORT]}{known[2] or ''}" if known else run.commit or "unknown"
-        href = f"{site.repository}/commit/{known[1]}" if site and known else ""
-        row: list[object] = [run.run_id, Word(short, href=href), run.started_utc, machine_of(run)]
-        rows += [row] * (row not in rows)
-    return rows
-
-
 LONGEST_MESSAGE = 2000
 # JUnit's names of rulings other than pass.
 ELEMENT = {"regression": "failure", "undecided": "error"}
 
 
+def comment(gate: Gate, runs: Sequence[Run] = (), key: str = "") -> str:
+    """Write the answer, with its runs, as the body of a comment.
+
+    Its first line is a hidden marker; `key` distinguishes several gates.
+    """
+    marker = MARKER.format(f" {KEY.sub('_', key)}" if key else "")
+    result = answer(gate)
+    heads = [Column(name, left=True) for name in ("run", "commit", "started", "machine")]
+    rows = dict.fromkeys(
+        (run.run_id, run.commit or "unknown", run.started_utc, machine_of(run)) for run in runs
+    )
+    meanings = [Line(text, f"{word}:") for word, text in result.legend]
+    sections = [
+        *result.sections,
+        *([Section("Runs", [Table(heads, list(rows))])] if runs else []),
+        Section("Meaning of words and columns", meanings, folded=True),
+    ]
+    page = replace(result, title=f"{SIGNS[gate.ruling]} {result.title}", sections=sections)
+    return f"{marker}\n{markdown.render(page, LONGEST_BYTES - len(marker) - 1)}"
+
+
 def junit(gate: Gate) -> str:
     """Write the JUnit XML document.
 
-    If no ruling has the gate's own word, an extra test case does, so the file is green only for a
-    pass.
+    A gate whose word no ruling has gets an extra test case: the file is green only for a pass.
     """
     suite = ET.Element("testsuite", name="deeptweak gate")
     _properties(
@@ -176,27 +125,18 @@ def workflow_commands(gate: Gate) -> list[str]:
     There are at most ten per level: if there are more, the tenth gives their number.
     """
     lines = [(LEVELS[gate.ruling], "Gate", headline(gate))]
-    lines += [
-        (
-            LEVELS[ruling.ruling],
-            f"{spoken(ruling.ruling).capitalize()}: {_subject(ruling)}",
-            ruling.reason,
-        )
-        for ruling in gate.rulings
-        if ruling.ruling != "pass"
-    ]
+    for ruled in gate.rulings:
+        if ruled.ruling != "pass":
+            comparison = ruled.comparison
+            names = undigested(comparison.workload), comparison.tweakset, ruled.metric.name
+            title = f"{spoken(ruled.ruling).capitalize()}: {', '.join(names)}"
+            lines.append((LEVELS[ruled.ruling], title, ruled.reason))
     lines += [("warning", "Gate", line) for line in gate.warnings]
     return [
         line
         for level in LEVELS.values()
         for line in _commands(level, [words for of, *words in lines if of == level])
     ]
-
-
-def _subject(ruled: Ruled) -> str:
-    return (
-        f"{undigested(ruled.comparison.workload)}, {ruled.comparison.tweakset}, {ruled.metric.name}"
-    )
 
 
 def _commands(level: str, notices: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -1,13 +1,10 @@
 """The gate: is a candidate slower than allowed? Yes, no, or can't tell; it never passes by default.
 
-A pass is a claim and needs evidence: the one-sided 95 % upper bound of the loss lies below the
-limit (non-inferiority). Every contrast must show it, so no adjustment for their number is needed
-(intersection-union test). A regression needs a significant loss, after Holm's adjustment for all
-questions to the gate, and a best estimate above the limit. Everything else is undecided, which is
-not a pass.
-
-Blocks cannot exclude an event that did not occur in them: if a candidate stalls in one process of
-eight, a run of eight blocks has no stall one time in three, and passes.
+A pass needs the one-sided 95 % upper bound of the loss below the limit (non-inferiority) in every
+contrast, so no adjustment is needed (intersection-union test). A regression needs a significant
+loss, after Holm's adjustment for all questions, and a best estimate above the limit. An event that
+did not occur in the blocks cannot be excluded: of a stall in one process of eight, eight blocks
+show none one time in three.
 """
 
 from __future__ import annotations
@@ -36,7 +33,6 @@ from analysis.pairing import primary_of
 from analysis.stats.adjust import holm
 from analysis.studies import hooks
 from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
-from analysis.verdict import outlasts
 from analysis.wording import (
     counted,
     exactly,
@@ -51,7 +47,6 @@ from control.names import first_few, undigested
 from control.t_test import ALPHA, POWER, t_quantile
 
 from . import limits as limits_file
-from .quieter import quieter, recorded
 
 if TYPE_CHECKING:
     from .limits import Limits
@@ -108,74 +103,43 @@ def gate(
 ) -> Gate:
     """Rule on every comparison in every gated metric; `arms` names baseline and candidate.
 
-    An A/A comparison is judged like any other: the gate's own calibration is that it passes. Under
-    an `unquiet` workload nothing passes, for the reason given.
+    An A/A comparison is judged like any other. Under an `unquiet` workload nothing passes.
     """
-    unquiet = unquiet or {}
     questions = [
         question for comparison in comparisons for question in _questions(comparison, limits)
     ]
-    tried = [index for index, (_, _, effect) in enumerate(questions) if effect is not None]
-    adjusted = dict(
-        zip(
-            tried, holm([effect.p for _, _, effect in questions if effect is not None]), strict=True
-        )
-    )
-    rulings = tuple(
-        _ruling_or_doubt(
-            _ruled(
-                comparison,
-                metric,
-                effect,
-                limits.limit_of(comparison.workload, metric.name),
-                adjusted.get(index, 1.0),
-            ),
-            unquiet.get(comparison.workload),
-        )
-        for index, (comparison, metric, effect) in enumerate(questions)
-    )
-    outcomes = {ruling.ruling for ruling in rulings}
-    overall: Ruling = (
-        "regression"
-        if "regression" in outcomes
-        else "pass"
-        if outcomes == {"pass"}
-        else "undecided"
-    )
-    return Gate(*arms, rulings, overall, tuple(warnings))
-
-
-def _ruling_or_doubt(ruled: Ruled, reason: str | None) -> Ruled:
-    return (
-        ruled
-        if reason is None or ruled.ruling != "pass"
-        else replace(ruled, ruling="undecided", reason=f"{ruled.reason} {reason}")
-    )
+    adjusted = iter(holm([effect.p for _, _, effect in questions if effect is not None]))
+    rulings = []
+    for comparison, metric, effect in questions:
+        limit = limits.limit_of(comparison.workload, metric.name)
+        p = 1.0 if effect is None else next(adjusted)
+        ruled = _ruled(comparison, metric, effect, limit, p)
+        doubt = (unquiet or {}).get(comparison.workload)
+        if doubt is not None and ruled.ruling == "pass":
+            ruled = replace(ruled, ruling="undecided", reason=f"{ruled.reason} {doubt}")
+        rulings.append(ruled)
+    outcomes = {ruled.ruling for ruled in rulings}
+    overall: Ruling = "pass" if outcomes == {"pass"} else "undecided"
+    overall = "regression" if "regression" in outcomes else overall
+    return Gate(*arms, tuple(rulings), overall, tuple(warnings))
 
 
 def _questions(comparison: Comparison, limits: Limits) -> list[Question]:
-    """Return each gated metric once, with its effect if it was measured in both arms."""
     effects = {
         effect.metric.name: effect
         for effect in (comparison.primary, comparison.second, *comparison.others)
         if effect is not None
     }
+    primary, second = comparison.primary, comparison.second
+    effects |= {
+        word: effect for word, effect in (("primary", primary), ("second", second)) if effect
+    }
     questions: dict[str, Question] = {}
     for word in limits.metrics_of(comparison.workload):
-        name = word
-        if word == "primary":
-            name = comparison.primary_metric.name
-        elif word == "second" and comparison.second:
-            name = comparison.second.metric.name
-        effect = comparison.primary if word == "primary" else effects.get(name)
-        metric = (
-            effect.metric
-            if effect
-            else comparison.primary_metric
-            if word == "primary"
-            else Metric(name, "lower")
-        )
-        questions[name] = (comparison, metric, effect)
+        effect = effects.get(word)
+        metric = comparison.primary_metric if word == "primary" else Metric(word, "lower")
+        metric = effect.metric if effect else metric
+        questions[metric.name] = (comparison, metric, effect)
     return list(questions.values())
 
 
@@ -184,43 +148,27 @@ def _ruled(
 ) -> Ruled:
     undecided = Ruled(comparison, metric, limit, "undecided", comparison.reason)
     if effect is None:
-        missing = (
-            comparison.reason
-            if comparison.primary is None
-            else f"{metric.name} was not measured in both arms."
-        )
-        return replace(undecided, reason=missing)
+        missing = f"{metric.name} was not measured in both arms."
+        return undecided if comparison.primary is None else replace(undecided, reason=missing)
     loss, high = -effect.gain, -effect.low90
     undecided = replace(undecided, loss=loss, loss_high=high)
     result = f"{speed(effect.gain)} by {metric.name} (95 % {interval(effect)})"
-    if comparison.verdict == "not comparable" or outlasts(comparison):
+    if comparison.verdict == "not comparable" or comparison.outlasts:
         return undecided
     if p < ALPHA and loss > limit:
         reason = f"{result}, Holm p {probability(p)}: the loss is more than {exactly(limit)}."
         return replace(undecided, ruling="regression", reason=reason)
     if comparison.failed:
-        survivors = (
-            f"{counted(comparison.failed, 'cell')} failed, so the remaining cells are not a fair "
-            "sample of the arms."
-        )
-        return replace(undecided, reason=survivors)
+        failed = counted(comparison.failed, "cell")
+        reason = f"{failed} failed, so the remaining cells are not a fair sample of the arms."
+        return replace(undecided, reason=reason)
     if high < limit:
-        return replace(
-            undecided,
-            ruling="pass",
-            reason=f"{result}: the loss is at most {percent(max(high, 0.0)).lstrip('+')}.",
-        )
+        reason = f"{result}: the loss is at most {percent(max(high, 0.0)).lstrip('+')}."
+        return replace(undecided, ruling="pass", reason=reason)
     needed = blocks_needed(effect, limit)
-    more = (
-        ""
-        if needed is None
-        else f"; a candidate without a loss would pass with about {needed} {UNITS[effect.design]}"
-    )
-    return replace(
-        undecided,
-        reason=f"{result}: a loss of {exactly(limit)} cannot be excluded{more}.",
-        blocks_needed=needed,
-    )
+    more = f"; a candidate without a loss would pass with about {needed} {UNITS[effect.design]}"
+    reason = f"{result}: a loss of {exactly(limit)} cannot be excluded{more if needed else ''}."
+    return replace(undecided, reason=reason, blocks_needed=needed)
 
 
 def blocks_needed(effect: Effect, limit: float) -> int | None:
@@ -230,20 +178,16 @@ def blocks_needed(effect: Effect, limit: float) -> int | None:
     have √(2/n) and twice the degrees of freedom.
     """
     edge = -math.log1p(-limit)
+    paired = effect.design != "two-sample"
+
+    def reach(n: int) -> float:
+        df = n - 1 if paired else 2 * n - 2
+        spread = effect.log_sd * math.sqrt((1 if paired else 2) / n)
+        return (t_quantile(1 - ALPHA, df) + t_quantile(POWER, df)) * spread
+
     counts = range(FEWEST_BLOCKS, MOST_BLOCKS + 1)
-    at = bisect_left(
-        counts, -edge, key=lambda n: -_reach(effect.log_sd, n, paired=effect.design != "two-sample")
-    )
+    at = bisect_left(counts, -edge, key=lambda n: -reach(n))
     return counts[at] if at < len(counts) else None
-
-
-def _reach(sd: float, n: int, *, paired: bool) -> float:
-    df = n - 1 if paired else 2 * n - 2
-    return (
-        (t_quantile(1 - ALPHA, df) + t_quantile(POWER, df))
-        * sd
-        * math.sqrt((1 if paired else 2) / n)
-    )
 
 
 EXIT = {"pass": 0, "regression": 1, "undecided": 3}
@@ -257,11 +201,7 @@ def judge(
     relative_to: str | None = None,
     workloads: tuple[str, ...] = (),
 ) -> Gate:
-    """Compare two arms and rule on the result.
-
-    Raises: Refused, if limits name something that the runs lack, or the arms have nothing in
-    common.
-    """
+    """Compare two arms and rule on the result. Raises: Refused, if there is nothing to compare."""
     base, itself = without_candidate(base, candidate)
     runs = [run for arm in (base, candidate) for run in arm.runs]
     _must_know(limits, runs)
@@ -282,16 +222,9 @@ def judge(
     if base.tweakset is None and tweakset is not None:
         declared = limits.baseline_tweakset is None
         base = replace(base, tweakset=tweakset, label=f"{base.label}:{tweakset}", declared=declared)
-    names = tuple(
-        {
-            metric
-            for run in runs
-            for workload in run.workloads
-            for metric in limits.metrics_of(workload)
-        }
-        - {"primary", "second"}
-    )
-    workloads = joined_names(workloads, {name for run in runs for name in run.workloads})
+    under = {name for run in runs for name in run.workloads}
+    metrics = {metric for workload in under for metric in limits.metrics_of(workload)}
+    workloads = joined_names(workloads, under)
     checks = [
         one
         for run in runs
@@ -305,19 +238,16 @@ def judge(
             (name, one): apart[name] for name in apart for run in runs for one in run.tweaksets
         },
         relative_to=relative_to,
-        metrics=names,
+        metrics=tuple(metrics - {"primary", "second"}),
         tweaksets=limits.tweaksets or (),
         workloads=workloads,
     )
     comparisons = compare_arms(base, [candidate], options)
     named = bool(candidate.tweakset or limits.tweaksets)
     judged = [
-        comparison for comparison in comparisons if named or not _check_of_the_run(comparison)
-    ]
-    judged += [
-        comparison
-        for comparison in _gone(base, candidate, options)
-        if named or not _check_of_the_run(comparison)
+        one
+        for one in (*comparisons, *_gone(base, candidate, options))
+        if named or not _check_of_the_run(one)
     ]
     limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {
         comparison.workload for comparison in judged
@@ -335,26 +265,13 @@ def judge(
         dict.fromkeys(comparison.baseline for comparison in judged if comparison.baseline_arms)
     )
     label = f"{base.label.removesuffix(f':{base.tweakset}')}:{against}" if against else base.label
-    result = gate(
-        judged,
-        limits,
-        (label, candidate.label),
-        tuple(dict.fromkeys(warnings)),
-        _unquiet(candidate),
-    )
-    open_ones = [
-        ruled for ruled in result.rulings if ruled.ruling == "undecided" and ruled.loss is not None
-    ]
-    if not open_ones:
-        return result
-    in_all = compare_arms(base, [candidate], replace(options, metrics=recorded(runs)))
-    return replace(result, warnings=(*result.warnings, *quieter(open_ones, in_all)))
+    unquiet = _unquiet(candidate)
+    return gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), unquiet)
 
 
 def _unquiet(candidate: Arm) -> dict[str, str]:
-    """Return monitored workloads whose two arms without a monitor differ or are too imprecise."""
-    doubted = [unquiet(run) for run in candidate.runs for unquiet in hooks("unquiet")]
-    return {workload: sentence for doubts in doubted for workload, sentence in doubts.items()}
+    doubts = [unquiet(run).items() for run in candidate.runs for unquiet in hooks("unquiet")]
+    return dict(doubt for of_run in doubts for doubt in of_run)
 
 
 def _must_know(limits: Limits, runs: Sequence[Run]) -> None:
@@ -369,14 +286,12 @@ def _must_know(limits: Limits, runs: Sequence[Run]) -> None:
 
 
 def _check_of_the_run(comparison: Comparison) -> bool:
-    """Return whether this is the A/A check that every run makes: a warning, not a candidate."""
     return comparison.tweakset == AGAIN and (
         comparison.baseline_run == comparison.candidate_run or comparison.relative_to is not None
     )
 
 
 def _gone(base: Arm, candidate: Arm, options: CompareOptions) -> list[Comparison]:
-    """Return what only the baseline has: a missing workload must not pass as not slower."""
     gone: list[Comparison] = []
     if same_runs(base, candidate):
         return gone
@@ -386,26 +301,16 @@ def _gone(base: Arm, candidate: Arm, options: CompareOptions) -> list[Comparison
         for workload, names in met(base, study).items():
             if options.workloads and workload not in options.workloads:
                 continue
-            # If a side names its tweak set, only the workload must exist; else each tweak set with
-            # its like.
-            tweaksets = (
-                [candidate.tweakset]
-                if candidate.tweakset
-                else [name for name in names if base.tweakset in (None, name)]
-            )
-            for name in tweaksets:
+            # If a side names its tweak set, only the workload must exist.
+            own = [name for name in names if base.tweakset in (None, name)]
+            for name in [candidate.tweakset] if candidate.tweakset else own:
                 left_out = name in controls or (options.tweaksets and name not in options.tweaksets)
                 whole = base.tweakset and not candidate.tweakset
                 if left_out or name in arms.get(workload, ()) or (whole and workload in arms):
                     continue
                 reason = "the candidate lacks it, but the baseline has it."
-                gone.append(
-                    replace(
-                        _unjudged(base, candidate, workload, reason),
-                        baseline=base.tweakset or name,
-                        tweakset=name,
-                    )
-                )
+                missing = _unjudged(base, candidate, workload, reason)
+                gone.append(replace(missing, baseline=base.tweakset or name, tweakset=name))
     return gone
 
 
@@ -428,27 +333,27 @@ def _unjudged(base: Arm, candidate: Arm, workload: str, reason: str) -> Comparis
 
 
 def _controls(base: Arm, candidate: Arm, study: str, options: CompareOptions) -> list[str]:
-    """Return the arms of a study that others are relative to, which are not judged."""
     return (control_name(both(base, candidate), study, options.relative_to) or "").split(TOGETHER)
 
 
 def _new(base: Arm, candidate: Arm, options: CompareOptions) -> list[str]:
     if same_runs(base, candidate) or base.tweakset or candidate.tweakset:
         return []
-    pairs = [
-        (workload, name)
-        for study in studies([candidate])
-        for workload, names in met(candidate, study).items()
-        for name in names
-        if name not in _controls(base, candidate, study, options)
+    pairs, known = (
+        {
+            f"{name} under {workload}": study
+            for study in studies([arm])
+            for workload, names in met(arm, study).items()
+            for name in names
+        }
+        for arm in (candidate, base)
+    )
+    new = [
+        text
+        for text, study in pairs.items()
+        if text not in known
+        and text.partition(" under ")[0] not in _controls(base, candidate, study, options)
     ]
-    known = {
-        (workload, name)
-        for study in studies([base])
-        for workload, names in met(base, study).items()
-        for name in names
-    }
-    new = [f"{name} under {workload}" for workload, name in pairs if (workload, name) not in known]
     return [f"not judged because the baseline lacks them: {first_few(new, 5)}."] if new else []
 
 
@@ -456,11 +361,9 @@ TONES: dict[Ruling, Tone] = {"regression": "bad", "undecided": "open", "pass": "
 DOUBT = "the change is not shown to be within the limit, nor beyond it. This is not a pass."
 MOST_DECIMALS = 4
 MOST_PASSES = 10  # further ones are folded
-PLACES = 17  # characters of a picture
 COLUMNS = (
     *(Column(name, left=True) for name in ("workload", "tweak set", "metric", "ruling")),
     Column("n", spare=3),
-    Column("picture", left=True, spare=9),
     *(Column(f"{name}\n%") for name in ("change", "at worst")),
     Column("allowed\n%", spare=2),
     Column("see", left=True),
@@ -476,29 +379,19 @@ LEGEND = (
             "cells or runs each has (8+6)."
         ),
     ),
-    (
-        "picture",
-        (
-            "from two limits slower to two limits faster; │ no change, ┊ the limit, ● the change, "
-            "━ down to its bound."
-        ),
-    ),
 )
 
 
 def headline(gate: Gate) -> str:
-    count = {
-        word: sum(ruling.ruling == word for ruling in gate.rulings)
-        for word in ("regression", "undecided")
-    }
     of = counted(len(gate.rulings), "contrast")
+    count = sum(ruled.ruling == gate.ruling for ruled in gate.rulings)
     if gate.ruling == "regression":
-        return f"Regression: {count['regression']} of {of} slower than allowed."
+        return f"Regression: {count} of {of} slower than allowed."
     if gate.ruling == "pass":
         return f"Pass: {of} compared, none slower than allowed."
     if not gate.rulings:
         return "Can't tell: nothing was compared, so nothing was shown."
-    return f"Can't tell: {count['undecided']} of {of} not shown within the limit, none beyond it."
+    return f"Can't tell: {count} of {of} not shown within the limit, none beyond it."
 
 
 def answer(gate: Gate) -> Answer:
@@ -537,36 +430,15 @@ def _row(ruled: Ruled, marks: dict[str, int]) -> list[object]:
     see = ",".join(
         str(marks.setdefault(line, len(marks) + 1)) for line in (*lines, *ruled.comparison.notes)
     )
-    names = (
+    return [
         undigested(ruled.comparison.workload),
         ruled.comparison.tweakset,
         label_of(ruled.metric),
-    )
-    shown = (figure or None for figure in figures(ruled))
-    return [
-        *names,
         Word(ruled.ruling, TONES[ruled.ruling]),
         units(ruled),
-        _picture(ruled),
-        *shown,
+        *(figure or None for figure in figures(ruled)),
         see or None,
     ]
-
-
-def _picture(ruled: Ruled) -> Word | None:
-    """Draw the change with its bound, from two limits slower to two limits faster."""
-    if ruled.loss is None or not ruled.limit:
-        return None
-
-    def place(loss: float) -> int:
-        return min(PLACES - 1, max(0, round((1 - loss / (2 * ruled.limit)) / 2 * (PLACES - 1))))
-
-    line = ["·"] * PLACES
-    line[place(0)], line[place(ruled.limit)] = "│", "┊"
-    high = ruled.loss if ruled.loss_high is None else ruled.loss_high
-    line[place(high) : place(ruled.loss) + 1] = "━" * (place(ruled.loss) + 1 - place(high))
-    line[place(ruled.loss)] = "●"
-    return Word("".join(line), "code")
 
 
 def figures(ruled: Ruled) -> tuple[str, str, str]:

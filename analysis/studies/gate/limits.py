@@ -1,7 +1,5 @@
 """The gate's limits: the largest loss allowed, per workload, and the baseline.
 
-As a file:
-
 ```yaml
 max_regression: 3%            # for everything not named below
 metrics: [primary]            # primary (default), second, both, names, or min, median, mean, ops
@@ -12,8 +10,7 @@ workloads:
   lora_finetune: {step_time_p10_s: 5%, throughput_samples_per_s: 10%}
 ```
 
-A gate with a typing error in its limits guards nothing, so anything unknown is refused, with its
-line.
+A gate with a typing error in its limits guards nothing, so anything unknown is refused.
 """
 
 from __future__ import annotations
@@ -44,13 +41,11 @@ OF_A_PATH = re.compile(r"[/*?\[]|\.json(?::|$)")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest losses allowed. Every limit is a fraction: 0.03 is 3 %.
+    """The largest losses allowed, as fractions.
 
-    `of_workload` holds the limits of workloads that have their own, `of_metric` limits by
-    (workload, metric name). `metrics` are names, or `primary` and `second` for those that study and
-    workload declare. `tweaksets`: the gated candidates, None for all. The baseline is a tweak set
-    or a saved run (`PATH[:TWEAKSET]`), both None if the file has none. `places` locates each name
-    for messages.
+    `of_metric` is by workload and metric. `metrics` are names, or `primary` and `second`, those
+    that study and workload declare. The baseline is a tweak set or a saved run (`PATH[:TWEAKSET]`),
+    both None if the file has none. `places` locates each name for messages.
     """
 
     max_regression: float

@@ -34,46 +34,41 @@ if TYPE_CHECKING:
     from .history import ChangeMark, History, JudgedSeries, LevelChange, RunSeries
 
 
+EVIDENCE = ("energy", "student_t", "df", "student_p")
 SPARK = 20
 NEAR = 3
-RAMP, PLAIN_RAMP = "▁▂▃▄▅▆▇█", "_.-=+*#@"
+RAMP = "▁▂▃▄▅▆▇█"
 Event = tuple["LevelChange", ...]  # a workload's change at one time, in one metric or in both
 
 
-def answer(
-    history: History,
-    worse: Sequence[LevelChange],
-    *,
-    recent: int | None = None,
-    plain: bool = False,
-) -> Answer:
-    """Make the answer; `worse` are regressions in the last `recent` runs, if those fail a build.
-
-    `plain` is for ASCII terminals.
-    """
+def answer(history: History, worse: Sequence[LevelChange], *, recent: int | None = None) -> Answer:
+    """Make the answer; `worse`: regressions in the last `recent` runs, if those fail a build."""
     judged = any(judged.p is not None for judged in history.judged)
     exit_code = 3 if not judged else int(bool(worse and recent))
     events = _events(history)
-    table = _table(events, history, plain=plain)
     findings = [Line(_headline(history), tone="strong")]
     if recent and judged:
         findings.insert(0, _ruling(worse, recent))
-    lines = bullets(history.notes, "note:")
+    parts: list[Line | Table] = [
+        *([_table(events, history)] if events else []),
+        *bullets(history.notes, "note:"),
+    ]
+    data = {name: getattr(history, name) for name in ("runs", "first_utc", "last_utc", "notes")}
+    rows = [_subject(change.series) | _change(change) for change in history.changes]
     return Answer(
         title="History" + "".join(f" on {machine}" for machine in _machine(history)),
         findings=[*findings, *_odd_runs(history), *_short(history)],
-        sections=[Section("", [*([table] if events else []), *lines])] if events or lines else [],
+        sections=[Section("", parts)] if parts else [],
         legend=list(_legend(history)),
         data={
             "exit_code": exit_code,
-            "runs": history.runs,
-            "first_utc": history.first_utc,
-            "last_utc": history.last_utc,
             "recent_regressions": len(worse),
             "series": [_series(judged) for judged in history.judged],
-            "notes": history.notes,
+            **data,
         },
-        rows=_flat(history),
+        rows=Table(
+            [Column(name) for name in rows[0]] if rows else [], [[*row.values()] for row in rows]
+        ),
         exit_code=exit_code,
     )
 
@@ -113,7 +108,6 @@ def _short(history: History) -> Iterator[Line]:
 
 
 def _odd_runs(history: History) -> Iterator[Line]:
-    """Yield series whose last runs are outlying: neither changed nor quiet, too few for a level."""
     odd = {judged.series.name: judged for judged in reversed(history.judged) if judged.odd_last}
     for name, judged in reversed(odd.items()):
         runs = (
@@ -143,41 +137,34 @@ def _events(history: History) -> list[Event]:
                 _subject(first.series) | {"metric": ""} == _subject(change.series) | {"metric": ""}
                 and first.verdict == change.verdict
                 and abs(first.runs_since - change.runs_since) <= NEAR
-                and change.series.metric not in {change.series.metric for change in event}
+                and change.series.metric not in {other.series.metric for other in event}
             ):
                 event.append(change)
                 break
         else:
             events.append([change])
-    return [
-        tuple(
-            sorted(event, key=lambda change: not change.series.metric.name.startswith("throughput"))
-        )
-        for event in events
-    ]
+    for event in events:
+        event.sort(key=lambda change: not change.series.metric.name.startswith("throughput"))
+    return list(map(tuple, events))
 
 
-def _table(events: Sequence[Event], history: History, *, plain: bool) -> Table:
-    machines = not _machine(history)
-    arrow = "->" if plain else "→"
+def _table(events: Sequence[Event], history: History) -> Table:
+    several = not _machine(history)
+
+    def name(event: Event) -> str:
+        series = event[0].series
+        return f"{series.name} on {series.machine}" if several else series.name
+
+    def ends(event: Event) -> str:
+        return f"{_label(event[0].last_before)}→{_label(event[0].first)}"
+
     columns: Columns = [
-        (
-            Column("series", left=True),
-            lambda event: (
-                event[0].series.name + (f" on {event[0].series.machine}" if machines else "")
-            ),
-        ),
-        (Column("so far", left=True, spare=2), lambda event: _spark(event[0].series, plain=plain)),
+        (Column("series", left=True), name),
+        (Column("so far", left=True, spare=2), lambda event: _spark(event[0].series)),
         (Column("first run", left=True), lambda event: event[0].first.started_utc[:10]),
-        (
-            Column("before, after", left=True),
-            lambda event: f"{_label(event[0].last_before)}{arrow}{_label(event[0].first)}",
-        ),
+        (Column("before, after", left=True), ends),
         (Column("gain, % [95 %]", write=_gain), lambda event: event[0]),
-        (
-            Column("and by", write=_gain, spare=1),
-            lambda event: event[1] if len(event) > 1 else None,
-        ),
+        (Column("and by", write=_gain, spare=1), lambda event: (*event, None)[1]),
         (
             Column("verdict", left=True),
             lambda event: Word(event[0].verdict, TONES[event[0].verdict]),
@@ -193,31 +180,27 @@ def _gain(change: LevelChange) -> str:
 
 
 def _label(mark: ChangeMark) -> str:
-    """Return the commit, starred if edited, else the file's name."""
     if mark.commit:
         commit, _, edited = mark.commit.partition("+")
         return commit[:7] + ("*" if edited else "")
     return Path(mark.origin).stem[-9:]
 
 
-def _spark(series: RunSeries, *, plain: bool) -> str:
+def _spark(series: RunSeries) -> str:
     sign = 1.0 if series.metric.better == "higher" else -1.0
     tame = without_outliers(np.log([point.value for point in series.points]))  # outliers flatten
-    return sparkline((sign * tame).tolist(), SPARK, plain=plain)
+    return sparkline((sign * tame).tolist(), SPARK)
 
 
-def sparkline(values: Sequence[float], width: int, *, plain: bool = False) -> str:
+def sparkline(values: Sequence[float], width: int) -> str:
     count = min(width, len(values))
     cuts = [round(at * len(values) / count) for at in range(count + 1)]
     heights = [median(values[begin:end]) for begin, end in pairwise(cuts)]
     low, high = min(heights), max(heights)
-    ramp = PLAIN_RAMP if plain else RAMP
     if high == low:
-        return ramp[len(ramp) // 2] * count
-    return "".join(
-        ramp[min(int((height - low) / (high - low) * len(ramp)), len(ramp) - 1)]
-        for height in heights
-    )
+        return RAMP[len(RAMP) // 2] * count
+    places = (int((height - low) / (high - low) * len(RAMP)) for height in heights)
+    return "".join(RAMP[min(place, len(RAMP) - 1)] for place in places)
 
 
 def _legend(history: History) -> Iterator[tuple[str, str]]:
@@ -250,7 +233,6 @@ def _subject(series: RunSeries) -> dict[str, object]:
 
 
 def _change(change: LevelChange) -> dict[str, object]:
-    """Return a change for programs: gains are fractions, levels in the metric's unit or ratios."""
     found = {
         name: getattr(change, name)
         for name in ("verdict", "gain", "low", "high", "before", "after", "runs_since")
@@ -264,16 +246,7 @@ def _change(change: LevelChange) -> dict[str, object]:
     return found | marks
 
 
-def _flat(history: History) -> Table:
-    rows = [_subject(change.series) | _change(change) for change in history.changes]
-    return Table(
-        [Column(name) for name in rows[0]] if rows else [], [list(row.values()) for row in rows]
-    )
-
-
 def _series(judged: JudgedSeries) -> dict[str, object]:
-    """Return a series with its changes; `evidence` has other tools' statistics, on log values."""
-    evidence = ("energy", "student_t", "df", "student_p")
     return {
         **_subject(judged.series),
         "better": judged.series.metric.better,
@@ -281,7 +254,7 @@ def _series(judged: JudgedSeries) -> dict[str, object]:
         "not_judged": judged.reason,
         **{name: getattr(judged, name) for name in ("odd_last", "p", "p_adjusted")},
         "changes": [
-            _change(change) | {"evidence": {name: getattr(change.found, name) for name in evidence}}
+            _change(change) | {"evidence": {name: getattr(change.found, name) for name in EVIDENCE}}
             for change in judged.changes
         ],
     }

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from analysis.arms import SHOWN_NAMES
-from analysis.checks import must_be_in_force, must_have_done_its_jobs, must_not_contradict
+from analysis.checks import must_be_sound
 from analysis.labels import TOLD_RATE
 from analysis.machine import Machines
 from analysis.pairing import metric_named
@@ -48,8 +48,8 @@ class RunPoint(NamedTuple):
 class RunSeries:
     """One metric of a workload under a tweak set on one kind of machine, in time order.
 
-    `variant` distinguishes workloads of one name by parameters (`batch=16`), empty without any.
-    `relative_to`: the tweak set of the same run and block that each value was divided by.
+    `variant`: the parameters (`batch=16`) that distinguish workloads of one name. `relative_to`:
+    the tweak set that each value was divided by.
     """
 
     study: str
@@ -73,9 +73,8 @@ class RunSeries:
 class LevelChange:
     """A lasting change of a series; `found.index` is the first run on the new level.
 
-    `gain`, `low` and `high` are fractions, above 0 is better whichever way the metric runs.
-    `before` and `after` are the levels, in the metric's unit. `found` is the same on the log of the
-    values.
+    `gain`, `low` and `high` are fractions, above 0 is better. `before` and `after` are the levels,
+    in the metric's unit. `found` is the same on the log of the values.
     """
 
     series: RunSeries
@@ -107,10 +106,9 @@ class LevelChange:
 class JudgedSeries:
     """A series, its changes, and the p for no change; `p_adjusted` is for all series together.
 
-    A series whose `p_adjusted` (Benjamini-Hochberg) is above the level has no changes, whatever its
-    own p. `reason` is set if a series was not judged, and then there are no p-values. `odd_last`
-    counts the last runs that are outliers on one side and belong to no change yet; `odd_gain` is
-    the distance of the mildest of them from the median of the others, above 0 is better.
+    `p_adjusted` is Benjamini-Hochberg's: a series above the level has no changes. `reason` is set
+    if it was not judged. `odd_last` counts the last runs that are outliers on one side and no level
+    yet; `odd_gain`: the mildest one's distance from the median of the others.
     """
 
     series: RunSeries
@@ -171,9 +169,6 @@ def gather(
     runs: Iterable[Run], metric: str | None = None, relative_to: str | None = None
 ) -> GatheredHistory:
     """Make series of throughput and a low quantile of step time, or of one metric.
-
-    With `relative_to`, each value is divided by that of the same run and block: what the machine
-    did to both cancels.
 
     Raises: Refused, for a metric or tweak set that no run has.
     """
@@ -264,15 +259,11 @@ class _Gatherer:
                 f"{run.origin}: {cell.workload}",
             )
             return False
-        what = "cells that contradict their own steps"
         try:
-            must_not_contradict([cell])
-            what = "cells whose tweak set was not in force"
-            must_be_in_force(run.tweaksets[cell.tweakset], [cell])
-            what = "cells with unfinished jobs"
-            must_have_done_its_jobs([cell])
+            must_be_sound(run.tweaksets[cell.tweakset], [cell])
         except NotComparable as reason:
-            self._leave_out(what, f"{run.origin}: {str(reason).removesuffix('.')}")
+            example = f"{run.origin}: {str(reason).removesuffix('.')}"
+            self._leave_out("cells that cannot be compared", example)
             return False
         return True
 
@@ -341,25 +332,16 @@ class _Gatherer:
         params: dict[str, set[str]] = {}
         for key in keys:
             params.setdefault(key.workload, set()).add(key.params)
-        several = sorted(name for name, result in params.items() if len(result) > 1)
-        return (
-            [
-                *lines,
-                (
-                    "run with several sets of parameters, each a separate series: "
-                    f"{', '.join(several)}."
-                ),
-            ]
-            if several
-            else lines
-        )
+        if several := sorted(name for name, own in params.items() if len(own) > 1):
+            names = ", ".join(several)
+            lines.append(f"run with several sets of parameters, each a separate series: {names}.")
+        return lines
 
 
 WHOLE, IN_TURNS = '{"cells":"whole"}', '{"cells":"in turns"}'  # of a workload without parameters
 
 
 def _params(workload: SavedWorkload, *, turns: bool) -> str:
-    """Return the conditions of cells, including turns, where caches are cold in each slice."""
     if not workload.params:
         return IN_TURNS if turns else WHOLE
     return msgspec.json.encode(
@@ -410,8 +392,7 @@ def _listed(names: Iterable[str]) -> str:
 def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:
     """Look for changes in every series that is long enough.
 
-    A hundred quiet series would raise five alarms at 5 % each. So the series form one screen: a
-    series is called changed only after Benjamini and Hochberg's adjustment for all of them.
+    The series form one screen, so p is adjusted for all of them (Benjamini and Hochberg).
     """
     judged = [_judged(series) for series in history.series]
     indices = [at for at, series in enumerate(judged) if series.p is not None]
@@ -441,7 +422,6 @@ def _judged(series: RunSeries) -> JudgedSeries:
 
 
 def _with_odd_runs(judged: JudgedSeries) -> JudgedSeries:
-    """Add the last runs that are outlying and not yet a level: neither changed nor quiet."""
     logs = [math.log(point.value) for point in judged.series.points]
     count = odd_end(np.array(logs))
     began = judged.changes[-1].found.index if judged.changes else 0

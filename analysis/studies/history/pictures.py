@@ -76,7 +76,6 @@ def draw(history: History) -> Figure:
 
 
 def _chosen(judged: Sequence[JudgedSeries]) -> list[JudgedSeries]:
-    """Take one metric per workload, tweak set and machine, preferably a changed one."""
     subjects: dict[tuple[str, ...], JudgedSeries] = {}
     for one in sorted(
         judged,

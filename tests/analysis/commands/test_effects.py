@@ -7,15 +7,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analysis.__main__ import main
-from analysis.load import load
-from analysis.studies.keys.answers import answer
-from analysis.studies.keys.effects import effects_of
 from analysis.studies.keys.table import ColumnRoles, read_table
 from analysis.terms import Refused
 from tests.analysis.answers import printed, refusals, refused
@@ -114,54 +109,6 @@ def test_odd_tables_are_analysed_and_say_what_is_odd(
     assert pages == snapshot
 
 
-@pytest.mark.parametrize(("blocks", "step"), [(1, "report"), (3, "plan")])
-def test_blocks_are_planned_only_where_a_pilot_carries_it(
-    tmp_path: Path, blocks: int, step: str
-) -> None:
-    """One block carries neither a claim nor a plan."""
-    arms = (Arm("stock"), Arm("stock-again"), Arm("idle", requested={"vm.swappiness": "1"}))
-    run = load(saved_file(tmp_path, Made(arms=arms, blocks=blocks), "run.json"))
-    assert step in answer(effects_of(run), run).next
-
-
-@pytest.mark.parametrize(("first", "count"), [(3, 12), (7, 3)], ids=["all", "three of them"])
-def test_pasted_rows_are_refused_with_their_lines(first: int, count: int) -> None:
-    lines = STORAGE.splitlines()
-    path = Path("pasted.csv")
-    path.write_text("\n".join([*lines, *lines[first - 1 : first - 1 + count]]))
-    with pytest.raises(
-        Refused, match=f"lines 15 to {14 + count} equal lines {first} to {first + count - 1}"
-    ):
-        read_table(path, ColumnRoles("au", ("format", "workers"), "day"))
-
-
-def test_json_has_every_term_and_the_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answer = json.loads(printed(capsys, *ablated(tmp_path), "--json"))
-    assert answer["run"]["design"] == "ablation"
-    (entry,) = answer["effects"]
-    assert {term["means"] for term in entry["terms"]} == {
-        "alone",
-        "in profile",
-        "profile",
-        "disagreement",
-    }
-    assert entry["sentence"].startswith("vm.dirty_ratio = 1: ")
-
-
-@pytest.mark.parametrize("effect", ["B", "vm.dirty_ratio"])
-def test_one_effect_alone_is_adjusted_as_among_all(
-    effect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = *ablated(tmp_path), "--json"
-    whole, asked = (
-        json.loads(printed(capsys, *command, *more))["effects"][0]["terms"]
-        for more in ([], ["--effect", effect])
-    )
-    assert asked == [term for term in whole if term["factors"] == ["vm.dirty_ratio"]]
-
-
 def test_a_matrix_is_set_against_stock(capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = json.loads(
         printed(capsys, "effects", ROOT / "data/runs/2026-11-21_gate_amd-epyc-2cpu.json", "--json")
@@ -233,27 +180,6 @@ def test_three_levels_and_words_and_other_separators(
     )
 
 
-@pytest.mark.parametrize(
-    ("factors", "levels", "rows"), [(30, 2, 24), pytest.param(20, 6, 150, marks=pytest.mark.slow)]
-)
-def test_a_table_of_many_factors_is_no_endless_work(
-    capsys: pytest.CaptureFixture[str], factors: int, levels: int, rows: int
-) -> None:
-    """30 two-level factors have 2^30 effects, 20 six-level ones 4,750 interaction columns."""
-    rng = np.random.default_rng(1)
-    names = [f"f{at}" for at in range(factors)]
-    lines = [
-        [*(str(rng.integers(levels)) for _ in names), f"{rng.normal(10, 1):.3f}"]
-        for _ in range(rows)
-    ]
-    Path("many.csv").write_text(
-        "\n".join(",".join(line) for line in [[*names, "y"], *lines, [*lines[0][:-1], "9.9"]])
-    )
-    assert "factor" in printed(
-        capsys, "effects", "many.csv", "--response", "y", "--factors", ",".join(names)
-    )
-
-
 EVIL = "\u202e\x1b[31mX\x07"
 
 
@@ -281,21 +207,6 @@ def test_what_a_file_says_is_printed_and_not_obeyed(
         assert "\\u202e\\x1b[31mX\\x07" in one
         assert not {"\u202e", "\x1b", "\x07"} & set(one)
         assert not re.search(r"^Run [56]", one, flags=re.MULTILINE)
-
-
-@pytest.mark.parametrize("effect", ["A:B", "vm.b"])
-def test_the_sentence_answers_first_what_was_asked(
-    effect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    keys = Keys({"vm.a": -0.10, "vm.b": 0.0, "vm.c": 0.0}, together={("vm.a", "vm.b"): -0.10})
-    path = designed_file(tmp_path, "factorial", keys, factorial(3), MADE)
-    whole, asked = (
-        json.loads(printed(capsys, "effects", path, "--json", *more))["effects"][0]["sentence"]
-        for more in ([], ["--effect", effect])
-    )
-    first, rest = asked.split(" Of all effects: ")
-    assert rest == whole
-    assert re.match({"A:B": r"vm\.a with vm\.b ", "vm.b": r"vm\.b = 1: \d"}[effect], first)
 
 
 FORMAT = ["--response", "au", "--factors", "format"]
@@ -368,14 +279,6 @@ def test_a_bad_request_of_a_run_is_one_line(
         for effect in aliased
     }
     assert refusals(capsys, cases) == snapshot
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["effects", "--help"])
-    text = capsys.readouterr().out
-    assert "python -m analysis effects results.csv" in text
-    assert max(map(len, text.splitlines())) <= 100
 
 
 TEXT = st.text(st.sampled_from('ab1.,;\t\n"# -\ufeffé\x00'), max_size=80)

@@ -93,19 +93,6 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(
     assert len(capsys.readouterr().err.splitlines()) == 10
 
 
-def test_an_improvement_fails_nothing(tmp_path: Path) -> None:
-    assert (
-        main(
-            [
-                "history",
-                str(nights(tmp_path / "runs", {"sort": noisy(SLOWER[::-1])})),
-                "--fail-on-regression",
-            ]
-        )
-        == 0
-    )
-
-
 def test_a_regression_fails_the_build_on_its_third_night(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,9 +151,3 @@ def test_bad_usage_is_exit_code_2(words: list[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["history", "slower", *words])
     assert stopped.value.code == 2
-
-
-def test_it_draws(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "history.svg"
-    assert main(["history", "slower", "--plot", str(path)]) == 0
-    assert path.read_bytes().startswith(b"<?xml")

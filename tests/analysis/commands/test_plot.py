@@ -80,19 +80,6 @@ def test_json_lists_files_reasons_and_rows(
     assert len(said["refused"]) == 1
 
 
-def test_a_copy_of_a_run_is_drawn_once(
-    plot: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    _, out, _ = plot(
-        saved_file(tmp_path, MADE),
-        saved_file(tmp_path, MADE, "copy.json"),
-        "--picture",
-        "summary",
-        "--json",
-    )
-    assert len(json.loads(out)["summary"]) == 3
-
-
 def test_nothing_to_read_or_draw_or_nowhere_to_write_is_an_error(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,7 @@ from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.load import load
 from analysis.report.saving import MARK
-from analysis.studies.keys.effects import effects_of
 from tests.analysis.report.pages import SWAPPINESS, text_of, two_pictures
-from tests.made_designs import Keys, ablation, designed_file
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
 
 if TYPE_CHECKING:
@@ -66,58 +63,10 @@ def test_json_says_path_size_verdicts_and_pictures(
     assert (said["pictures"].keys(), said["pictures"]["points"]) == ({"points", "telemetry"}, None)
 
 
-def test_a_design_is_answered_with_its_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = designed_file(
-        tmp_path,
-        "ablation",
-        Keys({"vm.swappiness": -0.1, "vm.dirty_ratio": 0.0}),
-        ablation(2),
-        Made(blocks=4),
-    )
-    (found,) = effects_of(load(path))
-    _, output = report(tmp_path, path)
-    assert found.sentence in " ".join(capsys.readouterr().out.split())
-    assert found.sentence in text_of(output.read_text(encoding="utf-8"))
-    report(tmp_path, path, options=["--json"])
-    (run,) = json.loads(capsys.readouterr().out)["runs"]
-    assert any(found.sentence in line for line in run["answers"][0]["said"])
-
-
-def test_what_differs_between_the_runs_is_said_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    files = [saved_file(tmp_path, replace(MADE, seed=seed), f"{seed}.json") for seed in (1, 2)]
-    report(tmp_path, *files)
-    assert "4 not comparable." in capsys.readouterr().out.partition("Between the runs\n")[2]
-    report(tmp_path, *files, options=["--json"])
-    assert "4 not comparable." in json.loads(capsys.readouterr().out)["between_runs"][-1]
-
-
 def test_the_command_on_the_page_makes_it_again(tmp_path: Path) -> None:
     path = saved_file(tmp_path, MADE, "with blank.json")
     _, output = report(tmp_path, path)
     assert f"report '{path}' --output {output}" in text_of(output.read_text("utf-8"))
-
-
-def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
-    path = saved_file(tmp_path, MADE)
-    _, output = report(tmp_path, path)
-    first = output.read_bytes()
-    report(tmp_path, path)
-    assert output.read_bytes() == first
-
-
-def test_an_unreadable_file_is_named_and_the_others_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "bad.json").write_text("{")
-    code, output = report(tmp_path, saved_file(tmp_path, MADE), tmp_path / "bad.json")
-    err = capsys.readouterr().err
-    assert code == 0
-    assert err.startswith(f"refused: {tmp_path / 'bad.json'}: not JSON")
-    assert "warning: refused: " in text_of(output.read_text("utf-8"))
 
 
 def test_a_copy_is_no_second_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

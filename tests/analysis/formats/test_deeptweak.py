@@ -16,7 +16,6 @@ from analysis.arms import read_arm
 from analysis.compare import compare, compare_arms
 from analysis.load import load
 from analysis.plots.page import stamp_of
-from analysis.telemetry import series_of
 from analysis.terms import Cell, Run, Unreadable
 from analysis.wording import gpus_of
 from tests.conftest import REFERENCE
@@ -79,24 +78,6 @@ def test_a_node_types_folder_is_a_run_of_one_cell_an_arm(node: Path) -> None:
     ]
 
 
-def test_throughput_is_samples_over_time_and_no_mean_of_rates(tmp_path: Path) -> None:
-    made = Like("base", batch=4)
-    cell = one(tmp_path, made)
-    seconds = step_times(made)
-    assert cell.metrics["throughput_samples_per_s"] == pytest.approx(
-        4 * len(seconds) / math.fsum(seconds)
-    )
-
-
-def test_one_configuration_alone_is_a_run_of_its_node_type(node: Path) -> None:
-    run = load(node / "exp1")
-    assert ([cell.workload for cell in run.cells], list(run.tweaksets), run.baseline) == (
-        ["one_node"],
-        ["exp1"],
-        "exp1",
-    )
-
-
 def test_two_folders_are_compared_as_tweak_sets_of_their_node(node: Path) -> None:
     refused: list[str] = []
     ways = [
@@ -107,29 +88,6 @@ def test_two_folders_are_compared_as_tweak_sets_of_their_node(node: Path) -> Non
     assert (named, refused) == (marked, [])
     assert (named.baseline, named.tweakset, named.verdict) == ("base", "exp1", "inconclusive")
     assert named.observed is not None
-
-
-def test_a_workload_is_compared_across_nodes_and_other_work_not(tmp_path: Path) -> None:
-    for name, batch in (("one", 1), ("other", 1), ("double", 2)):
-        directory(
-            tmp_path / name,
-            Like("base", batch=batch, seed=len(name)),
-            Like("exp1", manifest=SYSCTLS, batch=batch, seed=len(name)),
-        )
-    refused: list[str] = []
-    one, other, double, other_exp1 = (
-        read_arm(f"{tmp_path}/{name}", refused) for name in ("one", "other", "double", "other/exp1")
-    )
-    found = compare_arms(one, [other])
-    assert [(row.baseline, row.tweakset, row.observed is not None) for row in found] == [
-        ("base", "base", True),
-        ("exp1", "exp1", True),
-    ]
-    assert all("one and other" in row.notes[0] for row in found)
-    assert [row.tweakset for row in compare_arms(one, [other_exp1])] == ["exp1"]
-    assert {
-        (row.verdict, "batch_size 1 against 2" in row.reason) for row in compare_arms(one, [double])
-    } == {("not comparable", True)}
 
 
 @pytest.mark.parametrize(
@@ -158,29 +116,6 @@ def test_columns_have_our_names_and_units(tmp_path: Path) -> None:
     assert [value is None for value in cell.series["loss"]] == [True] * 20 + [False] * 40
 
 
-def test_of_a_counter_that_was_reset_the_whole_is_not_known(tmp_path: Path) -> None:
-    cell = one(tmp_path, Like("base", written_mib=300.0, cells={(9, "disk_write_MB"): "1.0"}))
-    assert "disk_written_bytes_total" not in cell.telemetry
-
-
-def test_measured_network_rates_are_in_bytes_per_second(tmp_path: Path) -> None:
-    cell = one(tmp_path, Like("base", cells={(7, "net_sent_KB"): "2.5"}))
-    assert cell.series["net_all_tx_bytes_per_s"][6] == 2560
-    assert "net_all_tx_bytes_per_s" not in cell.telemetry_missing
-    assert "net_all_rx_bytes_per_s" in cell.telemetry_missing
-
-
-def test_energy_is_power_times_time_of_each_step(tmp_path: Path) -> None:
-    cell = one(tmp_path, Like("base"))
-    watts = cell.series["gpu0_power_w"]
-    joules = sum(
-        power * seconds
-        for power, seconds in zip(watts, steps_of(cell), strict=True)
-        if power is not None
-    )
-    assert cell.telemetry["gpu0_energy_j_total"] == pytest.approx(joules)
-
-
 def test_several_gpus_lose_power_and_clocks(tmp_path: Path) -> None:
     """The logger falls back to another program, whose `gpu_mem_util` is the used memory share."""
     cell = one(tmp_path, Like("base", several_gpus=True))
@@ -192,12 +127,6 @@ def test_several_gpus_lose_power_and_clocks(tmp_path: Path) -> None:
     assert "gpu0_energy_j_total" not in cell.telemetry
     assert "gpu0_mem_util_percent" not in cell.series
     assert cell.series["gpu0_mem_used_percent"][0] == 21.0  # 3.6e9 of 16 GiB
-
-
-def test_a_second_gpu_has_columns_of_its_own(tmp_path: Path) -> None:
-    path = directory(tmp_path, Like("base")) / "base" / "benchmark.csv"
-    path.write_text(path.read_text().replace("gpu_temp_C", "gpu1_temp_C"))
-    assert {"gpu0_power_w", "gpu1_temperature_c"} <= load(tmp_path).cells[0].series.keys()
 
 
 def test_one_logged_gpu_is_not_said_to_be_the_only_one(tmp_path: Path) -> None:
@@ -250,14 +179,6 @@ def test_a_second_run_without_a_header_is_found_by_step_count(tmp_path: Path) ->
     path = directory(tmp_path, BASE) / "base" / "benchmark.csv"
     path.write_text(f"{path.read_text()}\n{table(replace(BASE, seed=2)).partition(chr(10))[2]}")
     assert [cell.block for cell in load(tmp_path).cells] == [1, 2]
-
-
-def test_a_damaged_configuration_is_left_out_and_others_are_read(node: Path) -> None:
-    path = node / "exp1" / "benchmark.csv"
-    path.write_text(path.read_text()[:-30])
-    run = load(node)
-    assert [cell.tweakset for cell in run.cells] == ["base", "exp2"]
-    assert f"{path}:61" in run.warnings[0]
 
 
 def test_an_arm_with_a_damaged_manifest_has_no_known_settings(node: Path) -> None:
@@ -408,8 +329,3 @@ class TestTheStudyItself:
         assert {(one.tweakset, one.verdict) for one in compare(reference)} == {
             (name, "inconclusive") for name in ("exp1", "exp2", "exp3")
         }
-
-    def test_its_series_can_be_drawn(self, reference: Run) -> None:
-        series = series_of(reference)
-        assert series.keys() == {cell.id for cell in reference.cells}
-        assert series["deeptweak/one_node_one_gpu-base-b1"].columns["gpu0_power_w"][0] == 43.3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +74,9 @@ def test_each_asv_parameter_set_is_a_benchmark_of_times_alone() -> None:
         (
             "google_odd.json",
             {"BM_Push/64": 1, "BM_Push/512": 1, "BM_Push/4096": 1},
-            {"BM_Add": "7.6", "BM_Empty": "1.0", "BM_NoDevice": "not measured: no device"},
+            {"BM_Add": "times[0]", "BM_Empty": "times[0]", "BM_NoDevice": "no device"},
         ),
-        ("hyperfine_odd.json", {"sleep 0.02": 3}, {":": "0.0", "false": "non-zero exit code"}),
+        ("hyperfine_odd.json", {"sleep 0.02": 3}, {":": "times", "false": "non-zero exit code"}),
         (
             "asv_results/vm/0fcbc6e7-virtualenv-py3.11-MALLOC_ARENA_MAX1.json",
             {"b.Sort.time_sort(1000, 'up')": 1, "b.time_sum": 1},
@@ -140,17 +139,6 @@ def test_bare_summaries_are_refused_with_the_option_named() -> None:
         from_json(saved, "g.json")
 
 
-@pytest.mark.parametrize(
-    ("name", "names"),
-    [
-        ("hyperfine_named.json", ["sort (n=1)", "sort (n=2)"]),
-        ("hyperfine_twice.json", ["sleep 0.001", "sleep 0.001 #2"]),
-    ],
-)
-def test_two_results_of_one_name_are_told_apart(name: str, names: list[str]) -> None:
-    assert list(cells(name)) == names
-
-
 def nights(folder: Path, *, odd: bool) -> list[Path]:
     """Write twelve nights of google-benchmark with different times.
 
@@ -194,80 +182,6 @@ def test_all_commands_judge_the_rest_and_name_what_is_left_out(
     assert "BM_Push/512" in plain or command == "history"
 
 
-STRANGERS = {
-    "jmh.json": (
-        (
-            '[{"jmhVersion": "1.37", "benchmark": "a.B.c", "mode": "avgt", "primaryMetric": '
-            '{"score": 1.0}}]'
-        ),
-        "JMH",
-    ),
-    "estimates.json": (
-        (
-            '{"mean": {"point_estimate": 1.0}, "median": {}, "median_abs_dev": {}, "slope": null, '
-            '"std_dev": {}}'
-        ),
-        "criterion",
-    ),
-    "sample.json": ('{"sampling_mode": "Linear", "iters": [1.0], "times": [20.0]}', "criterion"),
-    "stream.json": (
-        '{"reason":"benchmark-complete","id":"a"}\n{"reason":"group-complete"}\n',
-        "criterion",
-    ),
-    "go.txt": (
-        "goos: linux\ngoarch: amd64\npkg: a/b\nBenchmarkSort-2   \t   100\t  123 ns/op\nPASS\n",
-        "Go",
-    ),
-    "bare_go.txt": ("BenchmarkSort-2   \t   100\t  123.4 ns/op\n", "Go"),
-    "test.json": (
-        (
-            '{"Time":"2026-01-01T00:00:00Z","Action":"start","Package":"a"}\n'
-            '{"Action":"run","Package":"a"}\n'
-        ),
-        "go test",
-    ),
-    "otava.csv": ("time,commit,throughput\n2026-01-01T00:00:00Z,abc,12.5\n", "Otava"),
-    "data.js": (
-        'window.BENCHMARK_DATA = {"lastUpdate": 1, "entries": {}}',
-        "github-action-benchmark",
-    ),
-    "output.json": ('[{"name": "a", "unit": "ns/iter", "value": 12}]', "github-action-benchmark"),
-    "asv_1.json": (
-        (
-            '{"commit_hash": "abc", "date": 1, "params": {}, "results": {"b.time_x": 1.0}, '
-            '"version": 1}'
-        ),
-        "asv update",
-    ),
-    "machine.json": ((HERE / "asv_results/vm/machine.json").read_text(), "asv"),
-    "pyperf.json": ('{"benchmarks": [{"runs": []}], "metadata": {}, "version": "1.0"}', "pyperf"),
-    "hyperfine.csv": (
-        "command,mean,stddev,median,user,system,min,max\nls,1,1,1,1,1,1,1\n",
-        "hyperfine.*--export-json",
-    ),
-    "google.csv": (
-        "name,iterations,real_time,cpu_time,time_unit\n",
-        "google-benchmark.*--benchmark_format=json",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", STRANGERS)
-def test_a_file_of_another_tool_is_called_by_its_name(tmp_path: Path, name: str) -> None:
-    """The message shows the way to a readable file, and does not call this one damaged."""
-    text, tool = STRANGERS[name]
-    (tmp_path / name).write_text(text)
-    with pytest.raises(Unreadable, match=f"not read here: .*{tool}") as refusal:
-        load(tmp_path / name)
-    assert "damaged" not in str(refusal.value)
-
-
-def test_of_aiperf_the_latency_is_read_from_its_quantiles() -> None:
-    (cell,) = from_json(AIPERF, "a.json").cells
-    assert cell.metrics["step_time_median_s"] == pytest.approx(0.12)
-    assert cell.metrics["step_time_mean_s"] == pytest.approx(0.13)
-
-
 def test_throughput_of_aiperf_is_its_requests_per_second() -> None:
     """With several requests in flight, throughput is not one over the mean latency."""
     run = load(EXPORTS / "aiperf-fast.json")
@@ -296,14 +210,6 @@ def test_throughput_of_aiperf_is_its_requests_per_second() -> None:
 def test_a_failed_or_inconsistent_aiperf_run_is_refused(more: dict[str, Any], why: str) -> None:
     with pytest.raises(Unreadable, match=why):
         from_json({**AIPERF, **more}, "a.json")
-
-
-def test_failed_requests_of_the_recording_are_named() -> None:
-    with pytest.raises(
-        Unreadable,
-        match=r"aiperf-failed.json: .* left out, request_latency: it has 4 failed requests",
-    ):
-        load(EXPORTS / "aiperf-failed.json")
 
 
 def two_of_a_name(
@@ -346,21 +252,6 @@ def test_equal_names_in_several_files_are_not_paired_by_place(
     assert main(["history", str(tmp_path)]) == 3
 
 
-def test_a_label_tells_benchmarks_of_one_name_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for at in range(8):
-        off = at * 5 % 8 / 10
-        two_of_a_name(tmp_path / f"a{at}.json", (100 + off, 200 + off), ("zstd", "lz4"))
-        two_of_a_name(tmp_path / f"b{at + 8}.json", (200.02 + off, 100.02 + off), ("lz4", "zstd"))
-    assert main(["compare", str(tmp_path / "a*.json"), str(tmp_path / "b*.json"), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)["comparisons"]
-    assert {one["workload"]: one["verdict"] for one in said} == {
-        "BM_x/8 (zstd)": "equivalent",
-        "BM_x/8 (lz4)": "equivalent",
-    }
-
-
 @pytest.mark.parametrize(
     ("saved", "why"),
     [
@@ -385,27 +276,13 @@ def test_a_label_tells_benchmarks_of_one_name_apart(
             },
             "parameters",
         ),
-        ({**AIPERF, "request_latency": {"unit": "ms"}}, "has no 'request_latency.avg'"),
+        ({**AIPERF, "request_latency": {"unit": "ms"}}, "missing required field `avg`"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(saved: dict[str, Any], why: str) -> None:
     with pytest.raises(Unreadable, match=why) as refused:
         from_json(saved, "odd.json")
     assert str(refused.value).startswith("odd.json: ")
-
-
-def test_what_another_tool_measured_can_be_compared_and_gated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One run against one: neither claims anything, and the gate does not pass by default."""
-    later = json.loads((HERE / "hyperfine.json").read_text())
-    for one in later["results"]:
-        one["times"] = [2 * time_s for time_s in one["times"]]
-    (tmp_path / "later.json").write_text(json.dumps(later))
-    both = [str(HERE / "hyperfine.json"), str(tmp_path / "later.json")]
-    assert main(["compare", *both]) == 0
-    assert "sleep 0.01" in capsys.readouterr().out
-    assert main(["gate", *both, "--max-regression=3%"]) == 3
 
 
 def test_a_frame_has_a_row_a_cell_with_what_its_run_knows_of_it(
@@ -441,17 +318,6 @@ def test_bencher_gets_nanoseconds_with_an_interval_over_blocks() -> None:
     ]
     assert told["value"] == pytest.approx(1e9 * sum(values) / len(values))
     assert told["lower_value"] < told["value"] < told["upper_value"]
-
-
-def test_equal_values_have_no_interval() -> None:
-    run = load(TURNS)
-    equal = [replace(cell, metrics=dict.fromkeys(cell.metrics, 0.5)) for cell in run.cells]
-    found = [*export.figures(replace(run, cells=tuple(equal)))]
-    assert all(
-        "lower_value" not in measure
-        for one in export.bmf(found).values()
-        for measure in one.values()
-    )
 
 
 def test_github_action_benchmark_gets_names_units_and_values() -> None:

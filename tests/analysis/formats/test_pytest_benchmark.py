@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import statistics
 import subprocess
 import sys
@@ -15,11 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.arms import read_arm
-from analysis.compare import compare_arms
-from analysis.load import from_json, load, load_each
+from analysis.load import from_json, load
 from analysis.terms import Unreadable
-from tests.stock_files import JSON, benchmark, document, session, times
+from tests.stock_files import JSON, benchmark, document, times
 
 RUNS = Path(__file__).parents[3] / "data" / "runs"
 OTHERS = Path(__file__).parent / "other_tools"
@@ -142,31 +139,6 @@ def test_times_are_utc_wherever_the_reader_lives(
         time.tzset()
 
 
-def test_two_sessions_are_two_runs_wherever_their_files_lie(tmp_path: Path) -> None:
-    """A copy of a file is not a second measurement; two files with one name are not copies."""
-    for folder in ("old", "new"):
-        (tmp_path / folder).mkdir()
-    one = load(session(tmp_path / "old" / "0001_x.json", seed=1))
-    other = load(session(tmp_path / "new" / "0001_x.json", seed=2, minute=1))
-    copied = load(session(tmp_path / "new" / "0002_x.json", seed=1))
-    assert one.run_id == copied.run_id != other.run_id
-
-
-def test_sessions_with_different_numbers_of_rounds_are_compared(tmp_path: Path) -> None:
-    for turn, (arm, level_s) in enumerate((("base", 0.002), ("cand", 0.0015))):
-        (tmp_path / arm).mkdir()
-        for at in range(5):
-            data = times(10 * at + turn, level_s, rounds=30 + at)
-            saved = document(
-                [benchmark("test_sort", data)], f"2026-01-01T10:0{at}:{30 * turn:02}+00:00"
-            )
-            (tmp_path / arm / f"{at}.json").write_text(json.dumps(saved))
-    refused: list[str] = []
-    base, cand = (read_arm(str(tmp_path / arm), refused) for arm in ("base", "cand"))
-    (comparison,) = compare_arms(base, [cand])
-    assert (comparison.verdict, refused) == ("improved", [])
-
-
 def test_a_file_that_does_not_say_when_is_read_with_a_warning() -> None:
     for saved in (
         changed(("datetime",), gone=True),
@@ -251,17 +223,6 @@ def test_what_is_no_time_may_be_any_number() -> None:
     run = load(OTHERS / "pytest_benchmark_odd.json")
     assert len(run.cells) == 3
     assert run.warnings == ()
-
-
-def test_a_file_that_says_seconds_is_believed() -> None:
-    assert from_json(changed((*STATS, "unit"), "seconds"), "x.json").cells
-
-
-def test_every_saved_run_of_our_own_is_read() -> None:
-    refused: list[str] = []
-    files = sorted(str(path) for path in RUNS.glob("*.json*") if ".jsonl" not in path.name)
-    assert len(list(load_each(files, refused))) == len(files) >= 16
-    assert refused == []
 
 
 def test_differences_of_times_may_be_negative_and_are_no_times() -> None:

@@ -16,18 +16,15 @@ import pytest
 from scipy import stats
 
 from analysis.formats.checked import Part
-from analysis.formats.saved_cell import ADJUSTED, slices_of
+from analysis.formats.saved_run import ADJUSTED
 from analysis.load import from_json
-from analysis.terms import Design, DesignPoint, Factor, Steps, Unreadable
+from analysis.terms import Design, DesignPoint, Factor, Unreadable
 from control.saved import LONGEST_S
 from control.turns import round_adjusted_s
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
-
-
-STEPS = Steps(wall_s=(9.0, 1.0, 3.0, 2.0, 2.0), samples=(1,) * 5, tokens=None, cpu_s=None, warmup=1)
 
 
 def cleared(*arms: list[float]) -> list[float]:
@@ -43,24 +40,6 @@ def turns(*slices: tuple[int, int, int]) -> Part:
         },
         "run.json",
     )
-
-
-def test_the_warm_up_is_no_part_of_any_slice() -> None:
-    assert slices_of(turns((1, 1, 2), (2, 3, 2)), STEPS) == ((1.0, 3.0), (2.0, 2.0))
-
-
-def test_slices_without_all_steps_round_by_round_are_refused() -> None:
-    wrong = (
-        [(1, 1, 1), (2, 2, 3)],
-        [(1, 1, 2)],
-        [(1, 0, 2), (2, 2, 3)],
-        [(1, 1, 2), (2, 3, 3)],
-        [(2, 1, 2), (1, 3, 2)],
-        [(1, 1, 4), (2, 5, 0)],
-    )
-    for slices in wrong:
-        with pytest.raises(Unreadable):
-            slices_of(turns(*slices), STEPS)
 
 
 def test_what_a_round_does_to_all_arms_is_taken_out() -> None:
@@ -104,19 +83,6 @@ def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
     assert by_round / draws > 0.5
 
 
-def test_taking_turns_takes_out_what_neighbours_do() -> None:
-    """Both arms share a noise of 10 % per round; their ratio keeps only their own 1 %."""
-    draw = random.Random(20)
-    ratios = []
-    for _ in range(200):
-        level = [draw.gauss(0, 0.1) for _ in range(12)]
-        one, two = cleared(
-            *([math.exp(common + draw.gauss(0, 0.01)) for common in level] for _ in range(2))
-        )
-        ratios.append(math.log(two / one) ** 2)
-    assert math.sqrt(fmean(ratios)) < 0.01
-
-
 def test_what_others_took_of_the_cpus_is_taken_out() -> None:
     """Equal arms; a neighbour's random share of a core slows each slice's steps by half of it."""
     draw = random.Random(21)
@@ -148,15 +114,6 @@ def test_what_others_took_of_the_cpus_is_taken_out() -> None:
     assert math.sqrt(fmean(plain)) > 0.04
 
 
-def test_an_effect_that_is_no_neighbour_s_stays() -> None:
-    """The second arm takes 25 % longer; others use the same beside both; one slice is unseen."""
-    slices = [[[time_s * level] * 2 for level in (1.0, 1.1, 0.9, 1.0)] for time_s in (1.0, 1.25)]
-    used: list[list[float | None]] = [[0.2 * math.fsum(one) for one in arm] for arm in slices]
-    used[1][3] = None
-    one, two = round_adjusted_s(slices, used)
-    assert two / one == pytest.approx(1.25)
-
-
 def test_a_fixed_cost_per_slice_removes_no_effect() -> None:
     """Others use 2 ms per slice, a larger share of a short one, so they seem to speed up steps."""
     draw = random.Random(22)
@@ -165,28 +122,6 @@ def test_a_fixed_cost_per_slice_removes_no_effect() -> None:
         round_adjusted_s(slices, [[used_s] * 10] * 2) for used_s in (0.002, 0.0)
     )
     assert with_others == pytest.approx(without, rel=0.01)
-
-
-def test_slow_steps_weigh_less_where_no_other_uses_the_cpus() -> None:
-    """Stalls scatter equal arms less on CPUs free of others than on used or unseen ones."""
-    draw = random.Random(23)
-    squares: dict[float | None, list[float]] = {0.0: [], 1.0: [], None: []}
-    for _ in range(200):
-        slices = [
-            [[1 + draw.expovariate(3) for _ in range(4)] for _ in range(10)] for _ in range(6)
-        ]
-        for used_s, values in squares.items():
-            one, two, *_ = round_adjusted_s(
-                slices,
-                [
-                    [used_s if used_s is None else used_s * math.fsum(steps) for steps in arm]
-                    for arm in slices
-                ],
-            )
-            values.append(math.log(one / two) ** 2)
-    free, busy, unseen = map(fmean, squares.values())
-    assert math.sqrt(free / busy) < 0.85
-    assert busy == pytest.approx(unseen)
 
 
 @pytest.mark.parametrize("used_s", [LONGEST_S, 1.0])
@@ -214,10 +149,7 @@ def test_others_may_use_more_time_in_a_turn_than_its_steps_last() -> None:
     assert from_json(saved, "run.json").cells[0].others_cpu_s[1] == 5.0
     for used_s in (1.7e308, 1e154, -1.0):
         part["others_cpu_s"] = used_s
-        with pytest.raises(
-            Unreadable,
-            match=r"others_cpu_s = .*, but a number (of at most 1e\+07|of at least 0) is expected",
-        ):
+        with pytest.raises(Unreadable, match=r"others_cpu_s: expected `float` [<>]= "):
             from_json(saved, "run.json")
 
 

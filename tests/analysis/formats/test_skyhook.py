@@ -49,18 +49,6 @@ def test_a_list_is_read_by_its_spec_and_not_by_its_annotation(tmp_path: Path) ->
     ]
 
 
-def test_a_bare_document_with_packages_and_flow_maps_is_read(tmp_path: Path) -> None:
-    path = written(tmp_path, SCRIPTS)
-    assert settings_of(path) == [
-        ("ulimit", "memlock", "128"),
-        ("service", "containerd.LimitSTACK", "67108864"),
-    ]
-    assert [(one.package, one.stage) for one in skyhook.read(path).scripts] == [
-        ("clocks", "apply"),
-        ("clocks", "apply_check"),
-    ]
-
-
 @pytest.mark.parametrize("text", [NO_TWEAKS, "", "---\n", "apiVersion: v1\nkind: List\nitems: []"])
 def test_a_manifest_that_asks_for_nothing_is_no_tweak(tmp_path: Path, text: str) -> None:
     found = skyhook.read(written(tmp_path, text))
@@ -76,16 +64,6 @@ def test_what_is_not_known_is_said_and_not_counted(
     found = skyhook.read(written(tmp_path, text))
     assert (len(found.settings), found.scripts) == (1, ())
     assert found.warnings == snapshot
-
-
-def test_of_a_key_set_twice_the_last_is_in_force(tmp_path: Path) -> None:
-    twice = f"vm.dirty_ratio = 5\n{' ' * 12}vm/swappiness=1"
-    path = written(tmp_path, SYSCTLS.replace("net.ipv4.tcp_rmem = 4096 87380 134217728", twice))
-    assert settings_of(path)[-2:] == [
-        ("sysctl", "vm.dirty_ratio", "5"),
-        ("sysctl", "vm.swappiness", "1"),
-    ]
-    assert len(settings_of(path)) == 6
 
 
 def test_the_catalogue_is_read_as_the_run_side_reads_it() -> None:

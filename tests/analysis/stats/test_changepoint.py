@@ -10,17 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, ttest_ind
+from scipy.stats import binom
 
-from analysis.stats import changepoint
 from analysis.stats.changepoint import (
     SHORTEST,
     change_points,
     energy_divergence,
     odd_end,
-    step_evidence,
-    student,
-    without_outliers,
 )
 
 SEEDS = st.integers(0, 10_000)
@@ -111,39 +107,6 @@ def test_a_change_is_moved_where_three_last_points_form_a_level() -> None:
     assert [point.index for point in change_points(series).points] == [9, 14]
 
 
-def test_a_change_with_evidence_exactly_at_the_limit_is_dropped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    series = [
-        10.0,
-        10.1,
-        9.9,
-        9.7,
-        9.9,
-        9.7,
-        10.0,
-        10.4,
-        9.9,
-        9.8,
-        10.9,
-        10.9,
-        10.8,
-        10.5,
-        10.8,
-        11.0,
-        10.4,
-        10.7,
-        10.2,
-        10.4,
-    ]
-    tame = without_outliers(np.array(series))
-    one = step_evidence(tame, most=1).log_bayes_factor
-    assert [point.index for point in change_points(series).points] == [10]
-    assert one < step_evidence(tame).log_bayes_factor
-    monkeypatch.setattr(changepoint, "CONVINCING", one)
-    assert change_points(series).points == ()
-
-
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [("white", 1), ("t3", 2), ("AR(1) 0.3", 3), ("AR(1) 0.5", 4), ("one 10x outlier", 5)],
@@ -173,14 +136,6 @@ def test_a_single_outlier_is_no_change_wherever_it_stands() -> None:
         assert at(series) == []
 
 
-@pytest.mark.parametrize("outliers", [(20,), (20, 21), (5, 40)])
-def test_outliers_hide_no_change(outliers: tuple[int, ...]) -> None:
-    series = np.random.default_rng(9).normal(0, 0.02, 60)
-    series[30:] += 0.1
-    series[list(outliers)] += math.log(10)
-    assert at(series) == [30]
-
-
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
@@ -195,12 +150,6 @@ def test_several_changes_are_all_found(levels: tuple[float, ...], expected: list
     assert at(series) == expected
 
 
-def test_a_machine_that_goes_to_and_fro_is_seen() -> None:
-    """Twelve levels of ten runs: a few steps explain little of it, all eleven explain it all."""
-    (series,) = shaped((0, 12) * 6, 120, 1, 1)
-    assert at(series) == list(range(10, 120, 10))
-
-
 def test_changes_are_placed_anew_between_their_neighbours() -> None:
     """All four steps, each within 3 runs of its place and no other, in more than 82 % of series."""
     found = [at(series) for series in shaped((0, 2.5, 5, 7.5, 10), 200, 60, 3)]
@@ -209,13 +158,6 @@ def test_changes_are_placed_anew_between_their_neighbours() -> None:
         for places in found
     ]
     assert np.mean(exact) > 0.82
-
-
-def test_three_runs_on_a_new_level_are_enough_if_it_is_far_away() -> None:
-    series = np.random.default_rng(11).normal(size=60)
-    series[57:] += 10
-    assert at(series) == [57]
-    assert at(series[:58]) == []  # a single one is an outlier
 
 
 @pytest.mark.parametrize("before", [7, 27, 40])
@@ -249,21 +191,6 @@ def test_one_or_two_odd_runs_at_the_end_are_counted_as_no_change() -> None:
         )
 
 
-def test_an_outlier_of_a_short_level_is_pulled_to_that_level() -> None:
-    series = np.random.default_rng(9).normal(0, 0.02, 60)
-    series[55:] += 0.5
-    series[57] += math.log(10)
-    (point,) = change_points(series).points
-    assert point.index == 55
-    assert point.low < 0.5 < point.high
-    assert point.after == pytest.approx(0.5, abs=0.05)
-
-
-def test_a_change_in_noise_with_memory_is_found() -> None:
-    (series,) = shaped((0, 5), 100, 1, 12, kind="AR(1) 0.5")
-    assert at(series) == [50]
-
-
 def test_the_interval_holds_the_truth() -> None:
     """Nominal 95 %: 0.97 for white noise, 0.95 for long AR(1) 0.5, less for short series."""
     for kind in ("white", "t3", "AR(1) 0.5"):
@@ -281,7 +208,7 @@ def test_a_constant_series_has_no_change() -> None:
     assert [change_points([value] * 40).points for value in (0.0, 5.0, -1e-300, 1e300)] == [()] * 4
 
 
-def test_a_step_without_any_noise_is_a_change_without_a_t() -> None:
+def test_a_step_without_any_noise_is_a_change() -> None:
     (point,) = change_points([5.0] * 12 + [6.0] * 15).points
     assert (point.index, point.before, point.after, point.low, point.high) == (
         12,
@@ -290,11 +217,6 @@ def test_a_step_without_any_noise_is_a_change_without_a_t() -> None:
         1.0,
         1.0,
     )
-    assert point.student_t is point.student_p is None
-
-
-def test_a_single_odd_value_in_a_constant_series_is_no_change() -> None:
-    assert change_points([5.0] * 20 + [50.0] + [5.0] * 20).points == ()
 
 
 @pytest.mark.parametrize(
@@ -319,24 +241,6 @@ def test_shift_and_scale_make_no_difference(seed: int, scale: float, shift: floa
         assert (other.shift, other.low, other.high) == pytest.approx(
             (scale * one.shift, scale * one.low, scale * one.high), rel=1e-3
         )
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=SHORTEST, max_size=40))
-def test_pulling_outliers_in_never_reaches_beyond_the_values(values: list[float]) -> None:
-    tame = without_outliers(np.array(values))
-    slack = 1e-9 * max(map(abs, values))
-    assert tame.min() >= min(values) - slack
-    assert tame.max() <= max(values) + slack
-
-
-@given(st.lists(st.integers(-3, 3), min_size=SHORTEST, max_size=60))
-def test_coarse_clocks_give_an_answer_too(values: list[int]) -> None:
-    indices = [
-        0,
-        *(point.index for point in change_points([float(value) for value in values]).points),
-        len(values),
-    ]
-    assert all(later - earlier >= 3 for earlier, later in pairwise(indices))
 
 
 # A toy series published with jhunter, a port of Hunter (Apache Otava): one change, at index 10.
@@ -383,14 +287,3 @@ def test_energy_by_ranks_is_energy_pair_by_pair(before: list[float], after: list
     assert energy_divergence(np.array(before), np.array(after)) == pytest.approx(
         pair_by_pair(before, after), rel=1e-9, abs=1e-5
     )
-
-
-def test_student_is_scipys() -> None:
-    rng = np.random.default_rng(1)
-    before, after = rng.normal(size=7), rng.normal(size=5) + 1
-    expected = ttest_ind(after, before)
-    assert student(before, after) == pytest.approx((expected.statistic, expected.pvalue))
-
-
-def test_without_any_spread_there_is_no_t() -> None:
-    assert student(np.array([1.0, 1.0]), np.array([2.0, 2.0, 2.0])) is None

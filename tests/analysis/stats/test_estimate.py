@@ -7,7 +7,7 @@ import math
 import pytest
 import scipy.stats
 
-from analysis.stats.estimate import Estimate, Mean, adjusted, change_of, mean_of
+from analysis.stats.estimate import Mean, change_of, mean_of
 from analysis.terms import NotComparable
 
 CHANGES = [0.021, 0.034, 0.018, 0.027, 0.040]
@@ -37,10 +37,3 @@ def test_a_mean_stays_as_measured_and_its_interval_in_range() -> None:
     assert (both.value, both.low, both.high) == pytest.approx(
         (0.95, 0.95 - 12.7062 * 0.05, 1.0), rel=1e-4
     )
-
-
-def test_only_what_has_a_p_is_adjusted() -> None:
-    """Holm of .01 and .04: twice the smaller, once the larger."""
-    some = [Estimate(p=0.04), Estimate(missing="not run"), Estimate(p=0.01)]
-    assert [one.p_adjusted for one in adjusted(some)] == [0.04, None, 0.02]
-    assert [one.shown for one in adjusted(some)] == [True, False, True]

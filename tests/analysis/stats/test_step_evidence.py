@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import nctdtr, stdtrit
 
-from analysis.stats.changepoint import PHI, SHORTEST_EPISODE, SHORTEST_LEVEL, step_evidence
-from analysis.stats.effect import two_sample_effect
+from analysis.stats.changepoint import PHI, SHORTEST_LEVEL, step_evidence
 from analysis.stats.in_time import (
     CAUTION,
     CLIP,
@@ -20,7 +18,6 @@ from analysis.stats.in_time import (
     odd_runs,
     step_in_time,
 )
-from analysis.terms import Metric
 from control.t_test import t_tail
 from docs import between_runs
 
@@ -98,27 +95,6 @@ def test_an_up_and_a_down_that_cancel_out_are_two_steps() -> None:
     assert found.splits == (30, 60)
 
 
-@pytest.mark.parametrize("steps", [1, 2, 4, 9])
-def test_a_staircase_is_climbed_step_by_step(steps: int) -> None:
-    edges = [20 * at for at in range(1, steps + 1)]
-    series = np.random.default_rng(steps).normal(size=20 * (steps + 1)) + 6 * np.searchsorted(
-        edges, np.arange(20 * (steps + 1)), side="right"
-    )
-    assert step_evidence(series).splits == tuple(edges)
-
-
-def test_steps_stand_apart() -> None:
-    series = np.random.default_rng(4).normal(size=60)
-    series[30 : 30 + SHORTEST_EPISODE - 1] += 20
-    assert step_evidence(series).splits != (30, 30 + SHORTEST_EPISODE - 1)
-
-
-def test_a_series_too_short_for_a_second_step_is_weighed_for_one() -> None:
-    found = step_evidence(np.array([0.0, 0.1, 0.05, 1.0, 1.1, 0.9, 1.05]))
-    assert found.splits == (3,)
-
-
-RATE = Metric("throughput_samples_per_s", "higher")
 DAYS = np.array([0, 1, 2, 3, 4, 7, 8, 9, 10, 13.0])  # no run at weekends
 TURNS = [0, 0, 0, 0, 0, 0, 1, 0, 1, 1]
 
@@ -230,11 +206,6 @@ def test_three_nights_in_a_row_are_a_level_and_no_odd_runs() -> None:
         assert p_of(series, NIGHTS) > 0.05
 
 
-def test_equal_values_of_a_coarse_clock_are_no_scale_to_clip_by() -> None:
-    series = np.array([0.0] * 10 + [0.01] * 4 + [0.0])
-    assert clipped(series, NIGHTS, CLIP)[0].tolist() == series.tolist()
-
-
 def test_the_longer_the_time_between_the_arms_the_less_is_known() -> None:
     """Drift may lead anywhere in a gap, so the error grows with time, unlike Welch's."""
     series, turns = np.random.default_rng(2).normal(0, 1, 16), [0] * 8 + [1] * 8
@@ -265,44 +236,3 @@ def test_a_few_runs_after_a_long_history_differ_no_more_often(n: int, m: int) ->
     """One stretch in twenty, and what the page rounds."""
     equal = between_runs.draws(between_runs.primary(between_runs.stored()), n + m)
     assert between_runs.share_found(equal, between_runs.orders(n, m, "old first")) <= 0.0525
-
-
-def test_a_bound_is_what_is_drawn() -> None:
-    """In turn, four runs per arm: 100 draws per series instead of 300."""
-    (line,) = [line for line in PAGE.splitlines() if line.startswith("| 4+4 | in turn |")]
-    noises = between_runs.noises_of(between_runs.stored())
-    found = between_runs.bound(noises, between_runs.orders(4, 4, "in turn"), 100)
-    assert found == pytest.approx(float(line.split("|")[-2]) / 100, abs=0.03)
-
-
-@pytest.mark.parametrize(("n", "m"), [(4, 4), (8, 1)])
-def test_the_bound_of_normal_noise_is_that_of_the_textbook(n: int, m: int) -> None:
-    """The t-test: level and scatter must be learned from the runs."""
-    order = between_runs.orders(n, m, "in turn")[0]
-    noise, change = between_runs.Noise(memory=0, scale=0.08, tails=1e7), 0.15
-    effect = change / (noise.scale * np.sqrt(1 / n + 1 / m))
-    df, beyond = n + m - 2, stdtrit(n + m - 2, 0.975)
-    t_test = 1 - nctdtr(df, effect, beyond) + nctdtr(df, effect, -beyond)
-    oracle = between_runs.Oracle(noise, order, change)
-    found = np.mean([oracle.share_found(1500, seed) for seed in range(5)])
-    assert found == pytest.approx(t_test, abs=0.025)
-
-
-def test_runs_that_take_turns_find_less_than_half_of_that() -> None:
-    noise = remembering(16) + np.tile([0, 1.6], 8)
-    times = tuple(range(0, 16, 2)), tuple(range(1, 16, 2))
-    found = [
-        two_sample_effect(
-            RATE, np.exp(one[::2]).tolist(), np.exp(one[1::2]).tolist(), 0.03, times
-        ).p
-        < 0.05
-        for one in noise
-    ]
-    assert np.mean(found) > 0.87
-
-
-def remembering(runs: int, phi: float = 0.35) -> np.ndarray:
-    noise = np.random.default_rng(1).normal(0, 1, (1000, runs))
-    for at in range(1, runs):
-        noise[:, at] = phi * noise[:, at - 1] + np.sqrt(1 - phi**2) * noise[:, at]
-    return noise

@@ -46,9 +46,3 @@ def test_a_stall_is_neighbouring_steps_and_no_single_long_step() -> None:
     assert [stalls(one.tolist()) for one in (usual, strewn, halved, np.ones(50), np.zeros(50))] == [
         []
     ] * 5
-
-
-def test_unlike_steps_have_stalls_by_chance_only() -> None:
-    """Lognormal steps whose middle half spans a factor of four: in fewer than one run of twenty."""
-    draws = np.random.default_rng(4).lognormal(0, 1, (400, 500))
-    assert sum(bool(stalls(one.tolist())) for one in draws) < 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -61,16 +60,6 @@ def test_the_word_is_what_another_day_would_show(gains: list[float], word: str) 
     assert found.word == word
     assert (found.over is None) == (len(gains) < 3)
     assert found.helped == sum(gain > 0.03 for gain in gains)
-
-
-def test_a_run_counts_once_with_its_own_error() -> None:
-    found = over([0.05, 0.05, 0.05], run_cv=0.01)
-    assert found.over
-    assert found.over.runs == 3
-    assert [one.error for one in found.contributions] == [
-        one.effect.log_se for one in found.contributions
-    ]
-    assert found.over.mean == pytest.approx(math.log1p(0.05), abs=0.01)
 
 
 def test_an_undecided_effect_says_how_many_more_runs_would_do() -> None:
@@ -143,15 +132,6 @@ def test_other_devices_are_pooled_apart_unless_grouped_by_it() -> None:
     ]
 
 
-def test_an_unknown_device_is_not_taken_for_a_known_one() -> None:
-    def unknown(saved: JSON) -> None:
-        for one in saved["benchmarks"]:
-            del one["extra_info"]["workload_facts"]["device"]
-
-    gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.05, unknown)])
-    assert [one.kind for one in gathered.evidence] == ["cpu", "unknown device"]
-
-
 def test_a_run_whose_untouched_arms_differ_is_left_out_by_name() -> None:
     odd = run(4, 0.05, arms=(STOCK, Arm("stock-again", 0.2), Arm("fast", 0.05, SWAPPINESS)))
     gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), odd])
@@ -186,16 +166,6 @@ def named(name: str) -> Callable[[JSON], None]:
         saved["machine_info"]["deeptweak"] |= {"hostname": name, "cpu_model": name}
 
     return edit
-
-
-def test_a_column_that_splits_effects_is_offered_from_ten_runs() -> None:
-    """On one CPU it helps by 10 %, on the other by nothing."""
-    for each, column in ((3, ""), (6, "machine")):
-        runs = [run(seed, 0.10, named("old")) for seed in range(each)] + [
-            run(10 + seed, 0.0, named("new")) for seed in range(each)
-        ]
-        found = gather(runs).evidence[0]
-        assert found.differs_by in ({column, "cpu"} if column else {""})
 
 
 def test_grouped_runs_say_less_of_another_machine() -> None:
@@ -238,19 +208,6 @@ def test_three_days_of_this_project_give_known_figures(
     assert found[0].over
     figures = [100 * getattr(found[0].over, name) for name in ("mean", "low", "high", "tau")]
     assert figures == pytest.approx([mean, low, high, tau], abs=0.1)
-
-
-def test_each_row_agrees_with_the_effects_of_compare() -> None:
-    for one in gather(load_each(FIRST_THREE, [])).evidence:
-        weights = [
-            1 / (each.error**2 + (one.over.tau if one.over else 0) ** 2)
-            for each in one.contributions
-        ]
-        mean = sum(
-            weight * each.gain for weight, each in zip(weights, one.contributions, strict=True)
-        ) / sum(weights)
-        assert one.over
-        assert one.over.mean == pytest.approx(mean, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -325,13 +282,6 @@ def test_the_command_answers_in_text_json_and_csv(
     assert "another day" in capsys.readouterr().out
 
 
-def test_one_run_is_not_sent_to_a_plan_that_refuses_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evidence", FIRST_THREE[0]]) == 0
-    assert "plan --evidence" not in capsys.readouterr().out
-    assert main(["evidence", *FIRST_THREE]) == 0
-    assert "plan --evidence" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -347,19 +297,3 @@ def test_what_cannot_be_answered_is_refused_by_name(
 ) -> None:
     assert main(list(words)) == 2
     assert named in capsys.readouterr().err
-
-
-def test_a_packed_run_is_read_like_the_run(tmp_path: Path) -> None:
-    import lzma
-
-    text = json.dumps(
-        saved_run(Made(arms=(STOCK, AGAIN, Arm("fast", 0.05, SWAPPINESS)), seed=7))
-    ).encode()
-    (tmp_path / "run.json").write_bytes(text)
-    (tmp_path / "run.json.xz").write_bytes(lzma.compress(text))
-    plain, packed = load_each([str(tmp_path / "run.json"), str(tmp_path / "run.json.xz")], [])
-    assert replace(packed, origin=plain.origin) == plain
-    refused: list[str] = []
-    (tmp_path / "cut.json.xz").write_bytes(lzma.compress(text)[:-100])
-    assert list(load_each([str(tmp_path / "cut.json.xz")], refused)) == []
-    assert "cut.json.xz" in refused[0]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from analysis.studies.evidence.random_effects import (
     FEWEST_RUNS,
@@ -49,21 +49,6 @@ def test_a_published_analysis_comes_out_to_its_digits() -> None:
     assert over.q_p < FEW_PER_MILLE
     assert over.error == pytest.approx(0.1807, abs=2e-4)
     assert over.df == len(TRIALS) - 1
-
-
-def test_the_variance_maximises_the_restricted_likelihood() -> None:
-    """Another derivation: the density of all contrasts of neighbours, free of the mean."""
-    effects, variances = np.array(MEANS), np.array(ERRORS) ** 2
-    contrasts = np.diff(np.eye(len(effects)), axis=0)
-
-    def cost(between: float) -> float:
-        covariance = contrasts @ np.diag(variances + between) @ contrasts.T
-        return -float(stats.multivariate_normal(cov=covariance).logpdf(contrasts @ effects))
-
-    found = optimize.minimize_scalar(
-        cost, bounds=(0, 0.1), method="bounded", options={"xatol": 1e-10}
-    )
-    assert float(variance_between(effects, variances)) == pytest.approx(found.x, rel=1e-4)
 
 
 def test_runs_within_their_errors_have_no_variance_between_them() -> None:

@@ -20,9 +20,8 @@ from markdown_it import MarkdownIt
 from analysis.__main__ import main
 from analysis.load import load
 from analysis.plain import one_line
-from analysis.render.text import render
-from analysis.studies.gate.ci import LONGEST_BYTES, comment, junit, site_of, workflow_commands
-from analysis.studies.gate.gate import MOST_PASSES, Gate, Ruled, answer, figures
+from analysis.studies.gate.ci import LONGEST_BYTES, comment, junit, workflow_commands
+from analysis.studies.gate.gate import MOST_PASSES, Gate, Ruled, figures
 from tests.made_gates import gate, gates, ruled
 from tests.synthetic import STOCK, Arm, Made, saved_file
 
@@ -67,7 +66,7 @@ def rendered(page: str) -> _Cells:
 
 
 def rulings_in(page: str) -> list[str]:
-    return [row[3] for row in rendered(page).rows if len(row) == 10 and row[0] != "workload"]
+    return [row[3] for row in rendered(page).rows if len(row) == 9 and row[0] != "workload"]
 
 
 def test_the_comment(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
@@ -91,39 +90,6 @@ def test_the_comment(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         for one in (gate(ruled()), gate(ruled("undecided"), ruled()), gate())
     ]
     assert heads == snapshot(name="heads")
-
-
-def test_the_comment_leads_to_the_run_its_report_and_the_commit(tmp_path: Path) -> None:
-    """A commit comes from a file, so only a valid one is linked."""
-    run = load(saved_file(tmp_path))
-    hub = {
-        "GITHUB_SERVER_URL": "https://github.com",
-        "GITHUB_REPOSITORY": "who/what",
-        "GITHUB_RUN_ID": "7",
-    }
-    site = site_of(hub)
-    commits = [
-        dataclasses.replace(run, run_id=str(at), commit=one)
-        for at, one in enumerate((40 * "a", f"{40 * 'b'}+dirty", "x](evil)"))
-    ]
-    page = comment(gate(ruled()), commits, site=site)
-    links = re.findall(r"\]\(([^)]*)\)", page)
-    base = "https://github.com/who/what"
-    assert links == [
-        f"{base}/actions/runs/7",
-        f"{base}/actions/runs/7#artifacts",
-        f"{base}/commit/{40 * 'a'}",
-        f"{base}/commit/{40 * 'b'}",
-    ]
-    assert site_of({**hub, "GITHUB_RUN_ID": ""}) is None
-
-
-def test_gates_of_one_pull_request_have_different_markers() -> None:
-    """A key cannot end its marker."""
-    assert [comment(gate(), key=key).splitlines()[0] for key in ("node a/gpu", "x --> y")] == [
-        "<!-- deeptweak-gate node_a/gpu -->",
-        "<!-- deeptweak-gate x_y -->",
-    ]
 
 
 def test_few_passes_are_shown_and_many_folded() -> None:
@@ -198,17 +164,6 @@ def found(case: ET.Element) -> str:
     return next(
         (tag for tag in ("failure", "error", "skipped") if case.find(tag) is not None), "passed"
     )
-
-
-def test_a_regression_fails_undecided_errs_and_a_pass_passes() -> None:
-    suite = suite_of(gate(ruled("regression"), ruled("undecided"), ruled("pass")))
-    assert [found(case) for case in suite.iter("testcase")] == ["failure", "error", "passed"]
-    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "3",
-        "failures": "1",
-        "errors": "1",
-        "skipped": "0",
-    }
 
 
 def test_the_file(snapshot: SnapshotAssertion) -> None:
@@ -286,12 +241,6 @@ def test_a_name_cannot_end_its_line_or_its_title() -> None:
     assert read_back(lines[1])[1].split(", ")[1] == "x::,y ::error title=forged::100%3A"
 
 
-def test_an_escape_in_a_reason_stays_what_it_was() -> None:
-    """`%0A` in a file is three characters and no line break."""
-    line = workflow_commands(gate(ruled("regression", reason="50%0Aslower")))[1]
-    assert "::50%250Aslower" in line
-
-
 @given(gates())
 def test_any_file_content_gives_the_runner_one_command_per_line(answer: Gate) -> None:
     lines = workflow_commands(answer)
@@ -334,22 +283,6 @@ def test_a_name_is_no_command_to_a_runner(
     obeyed = [line for line in capsys.readouterr().out.splitlines() if OBEYED.search(line)]
     assert obeyed
     assert all(line.startswith("::notice title=Gate::") for line in obeyed)
-
-
-def test_a_refusal_is_no_command_either(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "##[error]x"]) == 2
-    assert not OBEYED.search(capsys.readouterr().err)
-
-
-def test_a_warning_or_a_file_of_such_a_name_is_none(capsys: pytest.CaptureFixture[str]) -> None:
-    text = render(
-        answer(
-            Gate("base", "::error::new.json", (), "undecided", ("word " * 17 + "::error::x " * 5,))
-        )
-    )
-    assert "error" in text
-    assert not OBEYED.search(text)
-    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(

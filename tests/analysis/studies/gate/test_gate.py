@@ -12,12 +12,9 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.answer import Line
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.render.text import render
-from analysis.studies.gate.gate import MOST_PASSES, Gate, blocks_needed, gate
-from analysis.studies.gate.gate import answer as page_of
+from analysis.studies.gate.gate import Gate, blocks_needed, gate
 from analysis.studies.gate.limits import Limits
 from tests.analysis.answers import printed
 from tests.stock_files import benchmark, document, stock_file, times
@@ -74,16 +71,6 @@ def test_too_little_data_is_undecided_with_the_blocks_needed() -> None:
     assert one.blocks_needed > 10
 
 
-def test_nothing_to_judge_is_undecided() -> None:
-    assert answer(replace(MADE, arms=(STOCK,))).ruling == "undecided"
-
-
-def test_one_regression_decides_over_passes_and_doubts() -> None:
-    made = replace(MADE, arms=(STOCK, Arm("slow", -0.2, SWAPPINESS), Arm("same", 0.0, SWAPPINESS)))
-    assert {one.ruling for one in answer(made).rulings} == {"regression", "pass"}
-    assert answer(made).ruling == "regression"
-
-
 def test_many_equal_candidates_are_no_regression() -> None:
     """30 idle sets, 20 runs: Holm keeps runs with a false alarm at 5 % (99 % band: 0 to 4)."""
     arms = (STOCK, *(Arm(f"idle-{at}", 0.0, SWAPPINESS) for at in range(30)))
@@ -127,12 +114,6 @@ def test_how_many_are_needed_is_the_arithmetic_of_the_design(
     assert (
         blocks_needed(replace(one.comparison.primary, design=design, log_sd=0.02), limit) == needed
     )
-
-
-def test_hopeless_noise_names_no_number_of_blocks() -> None:
-    (one,) = answer(with_arm(0.0)).rulings
-    assert one.comparison.primary
-    assert blocks_needed(replace(one.comparison.primary, log_sd=5.0), 0.001) is None
 
 
 @pytest.mark.parametrize(
@@ -181,29 +162,6 @@ def test_a_baseline_of_another_day_is_gated_relative_to_stock() -> None:
     assert main(["gate", *slow, "--relative-to", "stock"]) == 1
     equal = [f"{stored}:stock-again", f"{now}:stock-again", *slow[2:]]
     assert main(["gate", *equal, "--relative-to", "stock"]) == 0
-
-
-def test_a_folder_of_accepted_runs_is_a_baseline(tmp_path: Path) -> None:
-    accepted = tmp_path / "baselines"
-    accepted.mkdir()
-    for seed in range(1, 6):
-        saved_file(accepted, replace(MADE, seed=seed, run_cv=0.005), f"run-{seed}.json")
-    slow = saved_file(tmp_path, replace(MADE, seed=7, base_s=0.060), "slow.json")
-    equal = saved_file(tmp_path, replace(MADE, seed=8, run_cv=0.005), "equal.json")
-    wanted = ["--max-regression", "5%"]
-    assert main(["gate", str(accepted), str(slow), *wanted]) == 1
-    assert main(["gate", str(accepted), str(equal), *wanted]) == 0
-
-
-def test_after_accepted_runs_the_next_command_is_evidence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for seed in range(1, 5):
-        saved_file(tmp_path, with_arm(0.0, seed=seed, run_cv=0.005), f"run-{seed}.json")
-    folder, candidate = tmp_path / "run-[123].json", tmp_path / "run-4.json"
-    assert main(["gate", f"{folder}:stock", f"{candidate}:stock", "--max-regression", "9%"]) == 0
-    following = capsys.readouterr().out.splitlines()[-1]
-    assert following == f"next: python -m analysis evidence '{folder}' {candidate}"
 
 
 def test_bad_usage_is_exit_code_2_and_never_a_pass(
@@ -343,44 +301,6 @@ def test_pages(
     } == snapshot
 
 
-def test_a_workload_whose_untouched_arms_differ_is_undecided(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arms = (STOCK, replace(AGAIN, gain=-0.1), Arm("tuned", 0.0, SWAPPINESS))
-    path = saved_file(tmp_path, replace(MADE, arms=arms, baseline=("stock", "stock-again")))
-    words = ("gate", f"{path}:stock", f"{path}:tuned", "--max-regression=3%")
-    assert "warning: A/A check" in printed(capsys, *words, code=3)
-
-
-def test_80_columns_show_the_ruling_beside_the_figures() -> None:
-    arm, workloads = Arm("deeptweak-exp2-sysctl", 0.0, SWAPPINESS), ("checkpoint_train",)
-    page = render(page_of(answer(replace(MADE, arms=(STOCK, arm), workloads=workloads))), 80)
-    assert re.search(r"exp2-sysctl +pass +\+", page), page
-
-
-def test_notes_of_folded_passes_are_folded_with_them() -> None:
-    arms = (
-        STOCK,
-        Arm("slow", -0.2, SWAPPINESS),
-        *(Arm(f"equal-{at}", 0.0, SWAPPINESS) for at in range(MOST_PASSES + 1)),
-    )
-    ruled = answer(replace(MADE, arms=arms, run_cv=0.002), limit=0.1)
-    noted = [
-        replace(each, comparison=replace(each.comparison, notes=(each.ruling,)))
-        for each in ruled.rulings
-    ]
-    page = page_of(replace(ruled, rulings=tuple(noted)))
-    lines = {
-        (part.text, section.folded)
-        for section in page.sections
-        for part in section.parts
-        if isinstance(part, Line)
-    }
-    assert ("regression", False) in lines
-    assert ("pass", True) in lines
-    assert ("pass", False) not in lines
-
-
 def nightly(folder: Path, nights: int, slower: float = 1.0) -> list[Path]:
     """Write nights without rounds: means scatter by tens of percent, minima by 0.5 %."""
     rng = np.random.default_rng(7)
@@ -395,20 +315,6 @@ def nightly(folder: Path, nights: int, slower: float = 1.0) -> list[Path]:
         day = f"2026-01-{1 + night:02}T0{3 if slower == 1.0 else 9}:00:00+00:00"
         paths.append(stock_file(folder / f"{night:04}.json", document([one], day)))
     return paths
-
-
-def test_a_far_quieter_metric_is_named_where_it_cannot_tell(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    nightly(tmp_path / "old", 8)
-    last = nightly(tmp_path / "new", 8, slower=1.08)[-1]
-    assert main(["gate", str(tmp_path / "old"), str(last), "--max-regression=3%"]) == 3
-    page = " ".join(capsys.readouterr().out.split())
-    line = (
-        r"step_time_(min|median)_s scatters [1-9]\d+ times less than throughput_samples_per_s; "
-        r"declare it for the next runs \(--metric \1\)"
-    )
-    assert re.search(line, page), page
 
 
 @pytest.mark.parametrize("word", ["min", "step_time_min_s"])

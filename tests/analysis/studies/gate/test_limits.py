@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.gate.limits import Limits, parse_metrics, read, unknown
+from analysis.studies.gate.limits import Limits, read, unknown
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 
@@ -51,12 +51,6 @@ def test_the_nearest_limit_holds(tmp_path: Path) -> None:
     assert limits.limit_of("lora_finetune", "step_time_mean_s") == 0.03
 
 
-def test_what_is_gated_and_against_what(tmp_path: Path) -> None:
-    limits = read(written(tmp_path, FILE))
-    assert (limits.metrics, limits.tweaksets) == (("primary",), ("my-tuning",))
-    assert (limits.baseline_tweakset, limits.baseline_run) == ("stock", None)
-
-
 def test_a_metric_with_a_limit_of_its_own_is_gated(tmp_path: Path) -> None:
     limits = read(written(tmp_path, FILE))
     assert limits.metrics_of("lora_finetune") == (
@@ -65,16 +59,6 @@ def test_a_metric_with_a_limit_of_its_own_is_gated(tmp_path: Path) -> None:
         "throughput_samples_per_s",
     )
     assert limits.metrics_of("ddp_train") == ("primary",)
-
-
-def test_one_line_is_enough(tmp_path: Path) -> None:
-    limits = read(written(tmp_path, "max_regression: 3%\n"))
-    assert (limits.limit_of("any", "metric"), limits.metrics_of("any"), limits.tweaksets) == (
-        0.03,
-        ("primary",),
-        None,
-    )
-    assert (limits.baseline_tweakset, limits.baseline_run) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -98,11 +82,6 @@ def test_the_command_line_takes_the_place_of_the_default_alone(tmp_path: Path) -
     limits = read(written(tmp_path, FILE), max_regression=0.07)
     assert limits.limit_of("cnn_train", "step_time_p10_s") == 0.07
     assert limits.limit_of("ddp_train", "step_time_p10_s") == 0.10
-
-
-def test_the_command_line_can_give_what_the_file_lacks(tmp_path: Path) -> None:
-    limits = read(written(tmp_path, "workloads: {ddp_train: 10%}\n"), max_regression=0.07)
-    assert (limits.limit_of("ddp_train", "m"), limits.limit_of("cnn_train", "m")) == (0.10, 0.07)
 
 
 NOT_UNDERSTOOD = (
@@ -188,14 +167,6 @@ def test_unknown_names_are_reported_with_those_of_the_runs(
         unknown(metrics, ["a"], ["stock"], ["step_time_p10_s"]),
         unknown(of_command, ["a"], ["stock"], ["step_time_p10_s"]),
     ] == snapshot
-
-
-def test_both_is_primary_and_second() -> None:
-    assert parse_metrics(["both", "step_time_mean_s", "primary"]) == (
-        "primary",
-        "second",
-        "step_time_mean_s",
-    )
 
 
 @given(st.integers(1, 9999))

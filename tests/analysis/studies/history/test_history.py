@@ -64,21 +64,6 @@ def test_a_run_is_one_value_the_geometric_mean_over_its_blocks() -> None:
     assert values(gather([run]), "stock") == [pytest.approx(geometric_mean(cells(run, "stock")))]
 
 
-def test_both_summaries_are_followed_under_every_tweak_set() -> None:
-    found = [(one.tweakset, one.metric.name, one.metric.better) for one in gather([ours(1)]).series]
-    metrics = (("step_time_p10_s", "lower"), (THROUGHPUT, "higher"))
-    assert found == [
-        (tweakset, *metric) for tweakset in ("faster", "stock", "stock-again") for metric in metrics
-    ]
-
-
-def test_the_median_stands_in_where_rounds_were_not_kept() -> None:
-    assert [one.metric.name for one in gather([nightly(1, sort=0.1)]).series] == [
-        "step_time_median_s",
-        THROUGHPUT,
-    ]
-
-
 def test_points_are_in_order_of_time_whatever_the_order_of_files() -> None:
     gathered = gather([nightly(at, sort=1 / at) for at in (3, 1, 2)])
     assert values(gathered, "as-run") == [pytest.approx(at) for at in (1, 2, 3)]
@@ -107,27 +92,6 @@ def test_relative_to_stock_machine_effects_on_a_block_cancel() -> None:
     assert values(gathered, "faster") == [pytest.approx(geometric_mean(ratios))] * 2
     assert {one.tweakset for one in gathered.series} == {"faster", "stock-again"}
     assert {one.relative_to for one in gathered.series} == {"stock"}
-
-
-def test_a_cell_without_its_stock_is_left_out_and_said_to_be() -> None:
-    broken = replace(
-        THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER)
-    )
-    gathered = gather([ours(1, broken)], relative_to="stock")
-    run = ours(1, broken)
-    pairs = list(zip(cells(run, "faster")[::2], cells(run, "stock"), strict=True))
-    assert values(gathered, "faster") == [pytest.approx(geometric_mean(a / b for a, b in pairs))]
-
-
-def test_other_hardware_is_another_series() -> None:
-    other = {"brand_raw": "Other CPU", "count": 8}
-    gathered = gather(
-        [nightly(1, sort=0.1), nightly(2, other, sort=0.2), nightly(3, sort=0.1)], THROUGHPUT
-    )
-    assert [(one.machine, len(one.points)) for one in gathered.series] == [
-        ("Made-up CPU, 8 CPUs", 2),
-        ("Other CPU, 8 CPUs", 1),
-    ]
 
 
 def test_other_parameters_are_another_series() -> None:
@@ -195,19 +159,6 @@ def test_a_name_that_nobody_has_is_refused() -> None:
     for name, asked in (("speed", {"metric": "speed"}), ("base", {"relative_to": "base"})):
         with pytest.raises(Refused, match=f"'{name}'"):
             gather([ours(1)], **asked)
-
-
-def test_cells_that_contradict_steps_or_lost_jobs_are_left_out() -> None:
-    for change in (contradict, lose_jobs):
-        assert values(gather([stock_alone(change)]), "stock") == [
-            pytest.approx(cells(stock_alone(change), "stock")[1])
-        ]
-
-
-def test_one_metric_can_be_asked_for() -> None:
-    assert {one.metric.name for one in gather([ours(1)], metric="cpu_s_per_step").series} == {
-        "cpu_s_per_step"
-    }
 
 
 def in_two_turns(saved: JSON) -> JSON:
@@ -279,14 +230,6 @@ def test_a_change_has_its_runs_its_size_and_its_direction() -> None:
         THROUGHPUT: pytest.approx(10, rel=0.01),
         "step_time_median_s": pytest.approx(0.099, rel=0.01),
     }
-
-
-def test_less_time_is_an_improvement() -> None:
-    (change,) = looked_back(
-        {"sort": noisy(stepped((30, 0.1), (40, 0.08)))}, "step_time_median_s"
-    ).changes
-    assert change.verdict == "improved"
-    assert change.gain == pytest.approx(0.25, abs=0.015)
 
 
 def test_changes_are_sorted_newest_first_then_largest_first() -> None:

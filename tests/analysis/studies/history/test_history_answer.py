@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analysis.load import from_json
 from analysis.render import text
-from analysis.studies.history.answer import PLAIN_RAMP, RAMP, SPARK, answer, sparkline
+from analysis.studies.history.answer import RAMP, answer, sparkline
 from analysis.studies.history.history import History, gather, judge
 from tests.made_history import night, noisy, stepped
 
@@ -28,8 +28,8 @@ def looked_back(series: Mapping[str, Sequence[float]], refused: Sequence[str] = 
     return judge(gather(runs), refused)
 
 
-def render(history: History, width: int = 100, *, color: bool = False, plain: bool = False) -> str:
-    return text.render(answer(history, [], plain=plain), width, color=color)
+def render(history: History, width: int = 100) -> str:
+    return text.render(answer(history, []), width)
 
 
 @pytest.fixture(scope="module")
@@ -49,39 +49,14 @@ def test_a_change_is_one_row_with_both_summaries_side_by_side(
     assert [render(history, width) for width in (100, 160)] == snapshot
 
 
-def test_the_line_of_blocks_shows_the_step(history: History) -> None:
-    """70 runs in 20 letters, step after 30: letter 8 is still high; slower means lower."""
-    (line,) = [
-        line for line in render(history, 160).splitlines() if line.startswith("bench.py::sort")
-    ]
-    blocks = line.split()[1]
-    assert len(blocks) == SPARK
-    assert set(blocks[:8]) <= set("▆▇█")
-    assert set(blocks[-11:]) <= set("▁▂")
-
-
-def test_ascii_terminals_get_ascii(history: History) -> None:
-    assert render(history, 160, plain=True).isascii()
-
-
-def test_colour_changes_no_text(history: History) -> None:
-    colored = render(history, color=True)
-    assert "\x1b[1;31mslower" in colored
-    assert "\x1b[" not in render(history)
-
-
 def test_a_letter_of_several_runs_is_their_median() -> None:
     """Four runs per letter: one 9 among zeros changes nothing."""
     assert sparkline([0, 0, 9, 0, 1, 1, 1, 1], 2) == RAMP[0] + RAMP[-1]
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=100), st.integers(1, 60), st.booleans())
-def test_a_sparkline_fits_its_width_and_reaches_both_ends(
-    values: list[float],
-    width: int,
-    plain: bool,  # noqa: FBT001  # hypothesis
-) -> None:
-    line, ramp = sparkline(values, width, plain=plain), PLAIN_RAMP if plain else RAMP
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=100), st.integers(1, 60))
+def test_a_sparkline_fits_its_width_and_reaches_both_ends(values: list[float], width: int) -> None:
+    line = sparkline(values, width)
     assert len(line) == min(width, len(values))
-    assert set(line) <= set(ramp)
-    assert len(set(line)) == 1 or {ramp[0], ramp[-1]} <= set(line)
+    assert set(line) <= set(RAMP)
+    assert len(set(line)) == 1 or {RAMP[0], RAMP[-1]} <= set(line)
