@@ -1,10 +1,9 @@
-"""A target of several nodes in folders: each xdist worker has a fake /proc and /sys to change.
+"""A target of several nodes in folders: each worker of `-n` has a fake /proc and /sys to change.
 
 The workloads are real processes, and so are the sessions that the tests start. `FLEET` names the
-folder; `FLEET_NODES` how many nodes are free (default: as many as are asked for), `FLEET_LATE` how
-many cells are finished before a worker without one gives up, `FLEET_HALT` a file: while it is
-there, the cells that its lines name stay as they are before their workload begins, with their
-settings in force. A line is a pattern of `<tweak set> b<block> #<place in the run>`; the file's
+folder; `FLEET_NODES` how many nodes are free (default: as many as are asked for), `FLEET_HALT` a
+file: while it is there, the cells that its lines name stay as they are before their workload
+begins, with their settings in force. A line is a pattern of `<tweak set> b<block> #<place in the run>`; the file's
 name with `.there` is made when the first of them is reached.
 """
 
@@ -16,6 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fixtures.distributed import started_as
 from fixtures.targets.local import Local
 from fixtures.terms import CellSpec, Order, Refused, TweakSet
 from fixtures.tweaks.local import Plan, plan
@@ -30,11 +30,7 @@ if TYPE_CHECKING:
     from fixtures.targets import Ran
 
 DESCRIPTION = "folders of this machine, for tests"
-FLEET, FLEET_NODES, FLEET_LATE = (
-    "DEEPTWEAK_TEST_FLEET",
-    "DEEPTWEAK_TEST_FLEET_NODES",
-    "DEEPTWEAK_TEST_FLEET_LATE",
-)
+FLEET, FLEET_NODES = "DEEPTWEAK_TEST_FLEET", "DEEPTWEAK_TEST_FLEET_NODES"
 FLEET_HALT = "DEEPTWEAK_TEST_FLEET_HALT"
 
 
@@ -45,10 +41,8 @@ def add_options(group: pytest.OptionGroup) -> None:
 
 def make(config: pytest.Config, folder: Path) -> Fleet:
     """The node of this worker."""
-    del config
-    return Fleet(
-        int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")), folder / "progress"
-    )
+    del config, folder
+    return Fleet((started_as() or {"number": 0})["number"])
 
 
 class Fleet(Local):
@@ -56,8 +50,8 @@ class Fleet(Local):
 
     name = "fleet"
 
-    def __init__(self, number: int, progress: Path) -> None:
-        self._number, self._progress = number, progress
+    def __init__(self, number: int) -> None:
+        self._number = number
         place = Path(os.environ[FLEET]) / f"node-{number}"
         super().__init__(place)
         self.node = place.name
@@ -73,18 +67,9 @@ class Fleet(Local):
     ) -> Restored:
         """Hold it, and leave a note of who does."""
         if self._number >= int(os.environ.get(FLEET_NODES, "99")):
-            self._hesitate(int(os.environ.get(FLEET_LATE, "0")))
             raise Refused(f"no node is free for run {run_id}: wait for one, or give a smaller -n.")
         (self.fake.path / "pid").write_text(str(os.getpid()))
         return super().open(run_id, cells, tweaksets)
-
-    def _hesitate(self, cells: int) -> None:
-        until(
-            lambda: (
-                sum(path.read_bytes().count(b"\n") - 1 for path in self._progress.glob("*.jsonl"))
-                >= cells
-            )
-        )
 
     def run(self, cell: CellSpec, order: Order) -> Ran:
         """Run it, not before the test has done what it wants to do in the middle of it."""
