@@ -68,15 +68,6 @@ def test_ids_are_unique_and_do_not_depend_on_the_seed(
     assert one[0].id == f"study/{one[0].workload}-{one[0].tweakset}-b1"
 
 
-@given(st.permutations(["thp", "dirty", "tcp"]), st.permutations(["cnn", "ddp"]), SEEDS)
-def test_the_order_depends_on_the_seed_and_not_on_name_order(
-    sets: list[str], workloads: list[str], seed: int
-) -> None:
-    """`--tweaks=a,b` and `--tweaks=b,a` ask for the same run."""
-    plain = randomized_blocks("study", every_pair(["cnn", "ddp"], ["dirty", "tcp", "thp"]), 3, seed)
-    assert randomized_blocks("study", every_pair(workloads, sets), 3, seed) == plain
-
-
 def test_orders_differ_between_blocks_seeds_and_studies() -> None:
     """A fixed order would give every set the same neighbours and the same place in every drift."""
 
@@ -116,9 +107,3 @@ def test_a_set_meets_the_workloads_its_manifest_names() -> None:
 @pytest.mark.parametrize("crossed", [True, False])
 def test_without_any_set_the_machine_is_compared_with_itself(*, crossed: bool) -> None:
     assert pairs(["cnn"], [], crossed=crossed) == [("cnn", STOCK.name), ("cnn", STOCK_AGAIN.name)]
-
-
-def test_stock_again_asks_for_exactly_what_stock_asks_for() -> None:
-    """Nothing: the A/A check must not differ but in its name."""
-    for stock in (STOCK, STOCK_AGAIN):
-        assert (stock.tweaks, stock.scripts, stock.path, stock.workloads) == ((), (), None, ())

@@ -112,27 +112,6 @@ def test_what_is_varied_together_is_looked_at_together(tmp_path: Path) -> None:
         names(tmp_path, study=study, vary=(("readers", ("2",)),))
 
 
-def test_a_list_of_many_workloads_is_counted(tmp_path: Path) -> None:
-    says = (
-        r"^--vary color: no parameter 'color' in any of the 4 workloads\. Available: kind, "
-        r"readers, wait_s\."
-    )
-    with pytest.raises(BadInput, match=says):
-        names(
-            tmp_path,
-            workloads="made,made:kind=zip,idle,made:readers=3",
-            vary=(("color", ("red",)),),
-        )
-
-
-def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
-    assert names(tmp_path, workloads="cnn_train,made", vary=(("readers", ("1", "2")),)) == [
-        "cnn_train",
-        "made:readers=1",
-        "made:readers=2",
-    ]
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -190,15 +169,6 @@ def test_all_workloads_are_those_that_a_target_can_run(tmp_path: Path) -> None:
     assert "cnn_train" in there
 
 
-def test_every_target_says_whether_it_has_data_sets() -> None:
-    assert {
-        name: targets.unavailable_reason("NO_DATA_SETS", name) is None for name in targets.names()
-    } == {
-        "local": True,
-        "kubernetes": False,
-    }
-
-
 def test_a_tweak_set_meets_the_variants_it_is_for() -> None:
     sets = [
         TweakSet("tar", workloads=("made:kind=tar",)),
@@ -211,15 +181,6 @@ def test_a_tweak_set_meets_the_variants_it_is_for() -> None:
         ("made", "any"),
         ("made:kind=tar", "any"),
     ]
-
-
-def test_workloads_under_study_are_also_measured_without_a_set() -> None:
-    """Where they are not, what no tweak set is for is left out."""
-    sets = [TweakSet("tar", workloads=("made:kind=tar",))]
-    of_tar = [("made:kind=tar", name) for name in ("stock", "stock-again", "tar")]
-    assert sorted(cells.pairs(["made", "made:kind=tar"], sets, crossed=False)) == of_tar
-    found = cells.pairs(["made", "made:kind=tar"], sets, crossed=False, alone=True)
-    assert sorted(found) == [("made", "stock"), ("made", "stock-again"), *of_tar]
 
 
 def test_the_study_says_whether_its_workloads_are_the_question(tmp_path: Path) -> None:
@@ -300,22 +261,6 @@ def test_a_plan_lists_data_sets_to_make_and_their_extra_time(
         == "Expected: about 4 s on 2 cores, plus the time to make the data sets. Nothing was "
         "touched."
     )
-
-
-@pytest.mark.parametrize(
-    ("given", "missing"),
-    [
-        ({}, {}),
-        ({"workloads": "made,made:kind=tar"}, {"made:kind=tar": "no tar here"}),
-        ({"vary": (("kind", ("tar",)),)}, {"made:kind=tar": "no tar here"}),
-        ({"workloads": "made"}, {}),
-    ],
-)
-def test_who_asks_for_what_cannot_run_is_told_at_the_end(
-    tmp_path: Path, given: dict[str, Any], missing: dict[str, str]
-) -> None:
-    """And the session ends with 2; where the study has it among others, it is only skipped."""
-    assert planned(tmp_path, **given).unmeasurable() == missing
 
 
 class Open(Local):

@@ -43,11 +43,6 @@ def test_the_limits_file_is_one(tmp_path: Path) -> None:
     assert set(yaml.safe_load(example)) | {"baseline"} == set(KEYS)
 
 
-def test_yaml_is_yaml() -> None:
-    """GitHub's, GitLab's and the limits file."""
-    assert len([yaml.safe_load(block) for block in blocks("yaml")]) == 3
-
-
 def test_shell_is_shell() -> None:
     for block in blocks("sh"):
         done = subprocess.run(

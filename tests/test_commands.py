@@ -92,35 +92,6 @@ def test_list_takes_the_path_of_a_manifest(call: Callable[..., Done], tmp_path: 
     assert path == name
 
 
-def test_list_names_the_scripts_of_a_set_without_a_description(
-    call: Callable[..., Done], tmp_path: Path
-) -> None:
-    own = tmp_path / "own.yaml"
-    lines = Path("data/tweaks/block-readahead.yaml").read_text().splitlines()
-    own.write_text("\n".join(line for line in lines if "deeptweak/description" not in line))
-    head, *rest = call("list", str(own)).out.splitlines()
-    assert head == "own, a tweak set"
-    scripts = [line for line in rest if line.startswith("  script ")]
-    assert scripts[0].partition("/apply.sh: mentions ")[2].startswith("/sys/block/")
-
-
-def test_list_refuses_of_a_file_what_a_plan_refuses(
-    call: Callable[..., Done], tmp_path: Path
-) -> None:
-    """With the same words, and with its warnings."""
-    own = tmp_path / "own.yaml"
-    text = Path("data/tweaks/memory-reclaim.yaml").read_text()
-    own.write_text(
-        text.replace("vm.swappiness=10", "vm.swappiness=10\n          kernel.modules_disabled=1")
-    )
-    said = call("list", str(own)).out
-    assert (
-        "  skipped on this machine: kernel.modules_disabled: once 1, it stays 1 until a reboot\n"
-        in said
-    )
-    assert "  warning: kernel.modules_disabled cannot be put back" in said
-
-
 def test_list_of_an_unknown_name_names_the_nearest(call: Callable[..., Done]) -> None:
     done = call("list", "idle", "thp")
     assert done.code == USAGE
@@ -149,15 +120,6 @@ def test_a_restore_whose_option_is_empty_is_refused(
     assert done.lines(f"error: {option.partition('=')[0]} is empty: ")
 
 
-def test_an_extra_word_is_answered_with_the_commands_usage(
-    call: Callable[..., Done],
-) -> None:
-    done = call("restore", "now")
-    assert done.code == 2
-    assert done.lines("usage: python -m fixtures restore")
-    assert done.lines("unrecognized arguments: now")
-
-
 @pytest.mark.parametrize("words", [(), ("put-back",)])
 def test_what_is_no_command_is_answered_with_those_there_are(
     call: Callable[..., Done], words: tuple[str, ...]
@@ -165,17 +127,6 @@ def test_what_is_no_command_is_answered_with_those_there_are(
     done = call(*words)
     assert done.code == 2
     assert "{restore,doctor,list,run,tune,arrivals}" in done.out
-
-
-def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:
-    done = call("--help")
-    assert done.code == 0
-    for line in (
-        "restore    restore what a killed run left changed",
-        "doctor     check root, GPU",
-        "list       list tweak sets",
-    ):
-        assert done.lines(line)
 
 
 def test_doctor_reports_whether_each_tweak_set_can_be_applied(

@@ -216,30 +216,6 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
     assert RunPlan(given, Elsewhere(tmp_path)).declare(STUDY)
 
 
-@pytest.mark.parametrize(
-    ("key", "levels"),
-    [
-        ("vm.swappiness", "0x0b/-1/007/10"),
-        ("net.ipv4.tcp_rmem", "4096 87380 6291456/4096 131072 134217728"),
-        ("kernel.core_pattern", "7/core"),
-        ("net.core.rps_default_mask", "ff/3"),
-        ("net.ipv4.ip_local_reserved_ports", "8080-8090/8080"),
-    ],
-)
-def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) -> None:
-    given = Options(
-        manifest(tmp_path, "k", KEYS | {key: levels}),
-        "idle",
-        None,
-        None,
-        1,
-        resume=False,
-        folder=tmp_path,
-        design="fractional",
-    )
-    assert RunPlan(given, Local(tmp_path)).declare(STUDY)
-
-
 # -- by file
 
 
@@ -353,56 +329,7 @@ def test_a_column_that_cannot_be_is_refused(
         by_file(tmp_path, rows, header)
 
 
-def test_other_blocks_than_the_file_has_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"--blocks=8: .*design\.csv has 2\. Omit --blocks"):
-        by_file(tmp_path, "1,2,idle,x,1,,,N,\n", blocks=8)
-    assert by_file(tmp_path, "1,2,idle,x,1,,,N,\n", blocks=2).cells
-
-
-def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
-    other = manifest(tmp_path, "other", {"vm.swappiness": "1", "vm.dirty_ratio": "5"})
-    both = f"{manifest(tmp_path)},{other}"
-    found = by_file(tmp_path, "1,1,idle,other.x,,7,,N,\n2,1,idle,knobs,+,+,+,N,\n", tweaks=both)
-    assert found.layout.of("other.x") == "vm.dirty_ratio=7"
-    with pytest.raises(
-        BadInput, match=r"line 2: 'free' does not belong to knobs, other: name it NAME\.something"
-    ):
-        by_file(tmp_path, "1,1,idle,free,1,,,N,\n", tweaks=both)
-
-
 # -- how long
-
-
-def test_more_nodes_take_less_time_but_at_least_one_block(tmp_path: Path) -> None:
-    found = planned(tmp_path, design="ablation")
-    assert [spread_s(found, found.whole, nodes) for nodes in (1, 2, 4, 40)] == pytest.approx(
-        [7.2, 3.6, 1.8, 1.8]
-    )
-
-
-def test_more_steps_take_longer(tmp_path: Path) -> None:
-    """200 steps, where the workload's own are 20; how much less fewer steps take is unknown."""
-    usual = planned(tmp_path, design="ablation")
-    cells = usual.whole
-    assert planned(tmp_path, design="ablation", steps=200).expected_s(cells) == pytest.approx(
-        10 * usual.expected_s(cells)
-    )
-    assert planned(tmp_path, design="ablation", steps=2).expected_s(cells) == usual.expected_s(
-        cells
-    )
-
-
-def test_a_plan_says_what_is_varied_before_the_cells(tmp_path: Path) -> None:
-    said = "\n".join(
-        planned(
-            tmp_path,
-            design="fractional",
-            tweaks=manifest(tmp_path, "k", KEYS | {"vm.min_free_kbytes": "1/2"}),
-        ).layout.lines()
-    )
-    assert re.search(r"fractional over the 4 keys of k:\n  vm.swappiness +as found, 10\n", said)
-    assert re.search(r"vm.min_free_kbytes +as found, 1, 2\n", said)
-    assert re.search(r"k.p02 +vm.swappiness=10", said)
 
 
 def test_a_plan_says_what_stands_now_and_which_level_is_none(tmp_path: Path) -> None:
@@ -417,19 +344,6 @@ def test_a_plan_says_what_stands_now_and_which_level_is_none(tmp_path: Path) -> 
     assert re.search(
         r"vm.dirty_ratio +as found \(0x28\), 40 \(already in force: no effect here\)\n", said
     )
-
-
-@pytest.mark.parametrize(
-    "line", ["    a.p01  " + "key=1, " * 40, "word " * 60, "  " + "x" * 130, "short", ""]
-)
-def test_lines_of_a_plan_fit_a_page(line: str) -> None:
-    """Wider lines continue under themselves; nothing is lost, and no word broken."""
-    lines = list(folded(line))
-    assert " ".join(" ".join(lines).split()) == " ".join(line.split())
-    assert all(len(one) <= 100 or " " not in one.strip() for one in lines)
-    assert lines[0][:6] == line.rstrip()[:6]
-    if line.startswith("    a.p01"):
-        assert all(one.startswith(" " * 11 + "key=1,") for one in lines[1:])
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,6 @@ def test_a_file_is_written_once_and_marked_row_by_row(path: Path, made: DesignFi
     assert [one.name for one in path.parent.iterdir()] == ["design.csv"]
 
 
-def test_a_file_that_is_there_is_not_written_anew(path: Path) -> None:
-    path.write_text("mine")
-    DesignFile(path, SHEET)
-    assert path.read_text() == "mine"
-
-
 def test_its_mode_and_its_link_stay(path: Path) -> None:
     path.write_text(SHEET.text())
     path.chmod(0o640)
@@ -104,12 +98,6 @@ def test_a_full_disk_loses_neither_the_file_nor_the_run(
     assert letters(path) == "YYY"
 
 
-def test_a_file_that_cannot_be_begun_ends_before_the_first_cell(tmp_path: Path) -> None:
-    path = tmp_path / "no such folder" / "design.csv"
-    with pytest.raises(BadInput, match=r"cannot be written.*Use another path"):
-        DesignFile(path, SHEET)
-
-
 def something_else(path: Path, kind: str) -> None:
     if kind == "folder":
         path.mkdir()
@@ -135,14 +123,6 @@ def test_what_is_no_file_is_refused_and_never_waited_for(path: Path, kind: str, 
         with pytest.raises(BadInput) as refused:
             call(path)
         assert str(refused.value) == f"--design-file={path}: {says}. Use another path."
-
-
-def test_a_dangling_link_is_written_through(tmp_path: Path, path: Path) -> None:
-    path.symlink_to(tmp_path / "real.csv")
-    assert not design_file.is_there(path)
-    DesignFile(path, SHEET)
-    assert path.is_symlink()
-    assert letters(path) == "NNN"
 
 
 def test_a_file_that_is_no_text_is_refused(path: Path) -> None:

@@ -240,13 +240,6 @@ def test_a_budget_is_spent_on_whole_blocks(place: Place) -> None:
 # -- by file
 
 
-def test_a_plan_of_a_design_file_writes_nothing(place: Place) -> None:
-    done = place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan"))
-    assert done.code == 0, done.out
-    assert not file_of(place).exists()
-    assert [path for path in place.storage.glob("**/*") if path.is_file()] == []
-
-
 def test_an_unwritable_file_ends_the_run_before_the_first_cell(place: Place) -> None:
     """With the machine released."""
     said = refused(place.run(*options(place, "ablation", "--design-file=/nowhere/design.csv")))
@@ -256,16 +249,6 @@ def test_an_unwritable_file_ends_the_run_before_the_first_cell(place: Place) -> 
     )
     assert place.files() == []
     assert place.run(*options(place, "matrix", "--blocks=1")).code == 0
-
-
-def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place) -> None:
-    os.mkfifo(file_of(place))
-    said = refused(
-        place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan"))
-    )
-    assert re.search(
-        r"ERROR: --design-file=\S+design\.csv: is a pipe, .*Use another path\. !", said
-    )
 
 
 def test_a_file_by_hand_is_the_design(place: Place) -> None:
@@ -369,15 +352,4 @@ def test_what_failed_is_tried_again_with_resume_and_nothing_else(
     assert [name for name, when in second.items() if first.get(name) == when] == [
         "kernel_tweaks/idle-stock-b1"
     ]
-    assert set(letters(place).values()) == {"Y"}
-
-
-def test_rows_that_are_done_need_the_run_that_did_them(place: Place) -> None:
-    asked = options(place, "ablation", "--blocks=1", f"--design-file={file_of(place)}")
-    assert place.run(*asked).code == 0
-    assert "no rows are left to run: all 9 are marked Y (done)." in refused(place.run(*asked))
-    planned = place.run(*asked, "--resume", "--plan")
-    assert planned.lines(f"No rows are left to run: all 9 in {file_of(place)} are marked Y (done).")
-    assert planned.lines("block 1") == []
-    assert "To repeat rows marked Y, put N there." in refused(place.run(*asked, "--resume"))
     assert set(letters(place).values()) == {"Y"}

@@ -61,21 +61,6 @@ def cells(run: Session) -> list[CellSpec]:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (0.4, "0 s"),
-        (119.4, "119 s"),
-        (120, "2 min"),
-        (3569, "59 min"),
-        (3571, "1 h 00 min"),
-        (36000, "10 h 00 min"),
-    ],
-)
-def test_durations_are_said_as_one_says_them(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
-
-
-@pytest.mark.parametrize(
     ("workload", "report", "said"),
     [
         ("idle", {}, "20.0 ms per step (median)"),
@@ -161,17 +146,6 @@ def test_in_turns_it_says_the_round_and_the_arm_too(
     ]
 
 
-def test_the_log_of_a_campaign_has_a_line_a_cell(
-    run: Session, cells: list[CellSpec], lines: list[str]
-) -> None:
-    heard = display_of(run, cells, alone=False).stepped(
-        cells[0], Order(load("idle"), steps=20, warmup_steps=3, seed=1)
-    )
-    lines.clear()
-    heard(7)
-    assert not lines
-
-
 def test_a_line_is_due_so_long_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now_s)
@@ -183,16 +157,6 @@ def test_a_line_is_due_so_long_after_the_last(monkeypatch: pytest.MonkeyPatch) -
     now_s += 3
     one.restart()
     assert one.left_s() == ticker.EVERY_S <= 5
-
-
-def test_nothing_is_ever_said_to_last_60_minutes() -> None:
-    assert {duration(s) for s in range(3500, 3700)} == {
-        "58 min",
-        "59 min",
-        "1 h 00 min",
-        "1 h 01 min",
-        "1 h 02 min",
-    }
 
 
 def test_a_plan_names_every_cell_in_order_with_the_skipped(
@@ -251,16 +215,6 @@ def test_a_plan_tells_what_each_set_would_write_run_and_limit(
     ]
 
 
-def test_a_plan_gives_every_reason_why_a_set_is_left_out(
-    run: Session, cells: list[CellSpec]
-) -> None:
-    """And nothing that it would have written."""
-    assert told(run, cells, "thp-never") == [
-        "skipped: its scripts need root",
-        "skipped: its scripts call x: it is not installed",
-    ]
-
-
 @pytest.mark.parametrize(
     ("tweak", "limits", "said"),
     [
@@ -305,11 +259,6 @@ def test_what_a_script_wrote_is_shown_before_side_effects(
     assert in_force(run, cell) == "vda/queue/nr_requests=2"
 
 
-@pytest.mark.parametrize("nothing", [None, Restored(), Restored(seconds=0.1)])
-def test_of_a_machine_that_needed_no_restoring_nothing_is_said(nothing: Restored | None) -> None:
-    assert list(restored_lines(nothing)) == []
-
-
 def test_everything_a_restore_did_is_said() -> None:
     """Values put back, values left to others, failures, and other notes."""
     result = Restored(
@@ -334,7 +283,3 @@ def test_everything_a_restore_did_is_said() -> None:
         "  /proc/sys/vm/dirty_ratio: NOT put back: Invalid argument",
         "  the machine was rebooted meanwhile",
     ]
-
-
-def test_a_run_killed_before_any_change_is_reported_too() -> None:
-    assert list(restored_lines(Restored(label="one")))[1:] == ["  nothing was left changed"]

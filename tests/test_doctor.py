@@ -45,19 +45,6 @@ def test_each_manager_that_runs_is_named_with_what_it_does(tmp_path: Path, name:
     assert doctor.MANAGERS[name] in found[0].detail
 
 
-def test_a_manager_whose_name_the_kernel_cuts_is_found(tmp_path: Path) -> None:
-    """`comm` holds 15 characters: power-profiles-daemon is power-profiles-."""
-    write(tmp_path, "proc/17/comm", "power-profiles-daemon"[:15] + "\n")
-    assert [f.mark for f in doctor.managers(tmp_path)] == ["warn"]
-
-
-def test_without_any_manager_that_is_said(tmp_path: Path) -> None:
-    """A name that merely begins like one is none, and what is not a process is not looked at."""
-    write(tmp_path, "proc/17/comm", "tuned-gui\n")
-    write(tmp_path, "proc/self/comm", "tuned\n")
-    assert [f.mark for f in doctor.managers(tmp_path)] == ["ok"]
-
-
 @pytest.mark.parametrize(
     "path",
     ["etc/sysctl.conf", "etc/sysctl.d/99-x.conf", "run/sysctl.d/x.conf", "usr/lib/sysctl.d/x.conf"],
@@ -81,30 +68,6 @@ def test_a_file_that_sets_a_key_of_a_tweak_set_is_named(
     found = list(doctor.sysctl_files(SETS, tmp_path))
     assert [(f.mark, f.subject) for f in found] == [("warn", "vm.swappiness")]
     assert f"is also set by {tmp_path / path}: 1 (the kernel runs with 60)" in found[0].detail
-
-
-def test_a_file_that_agrees_with_the_kernel_shows_no_difference(tmp_path: Path) -> None:
-    """Blanks make none."""
-    write(tmp_path, "proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n")
-    write(tmp_path, "etc/sysctl.conf", "net.ipv4.tcp_rmem = 4096 131072 6291456\n")
-    assert "the kernel runs with" not in next(doctor.sysctl_files(SETS, tmp_path)).detail
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "# vm.swappiness = 1\n",
-        "; vm.swappiness = 1\n",
-        "vm.swappiness\n",
-        "vm.dirty_ratio = 1\n",
-        "nofile = 3\n",
-    ],
-)
-def test_files_that_set_no_key_of_a_tweak_set_are_fine(tmp_path: Path, text: str) -> None:
-    write(tmp_path, "etc/sysctl.d/10.conf", text)
-    write(tmp_path, "etc/sysctl.d/10.conf.bak", "vm.swappiness = 1\n")
-    assert [f.mark for f in doctor.sysctl_files(SETS, tmp_path)] == ["ok"]
 
 
 def test_a_free_machine_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,17 +134,6 @@ def test_a_state_folder_that_cannot_be_written_is_in_the_way(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path / "file"))
     assert doctor.worst(doctor.examine())
-
-
-def test_a_tweak_set_that_cannot_be_measured_here_is_no_obstacle() -> None:
-    """The others still can."""
-    assert not doctor.worst(
-        [
-            Finding("no", "tweak set one", "no GPU"),
-            Finding("warn", "load", "3.0"),
-            Finding("no", "torch", "not installed"),
-        ]
-    )
 
 
 def test_clocks_that_vary_and_shared_cores_are_worth_a_look(tmp_path: Path) -> None:

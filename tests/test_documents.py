@@ -151,16 +151,3 @@ def test_what_does_not_fit_is_refused(spoil: Any, says: str) -> None:
     spoil(value)
     with pytest.raises(WireError, match=says):
         from_json(TweakSet, value)
-
-
-@pytest.mark.parametrize("limits", [[], {"nofile": [1]}, {"nofile": [1, True]}])
-def test_a_pair_of_numbers_is_two_numbers(limits: object) -> None:
-    with pytest.raises(WireError):
-        from_json(Plan, to_json(Plan()) | {"limits": limits})
-
-
-def test_a_number_without_a_point_is_a_number() -> None:
-    """JSON's writers may leave it out."""
-    assert from_json(
-        ChangeSet, {"before": {}, "changed": {}, "seconds": 1, "outside": []}
-    ) == ChangeSet({}, {}, 1.0)

@@ -43,21 +43,6 @@ def test_the_help_has_every_command_once(
     )
 
 
-def test_the_help_ends_quietly_for_a_reader_that_has_seen_enough() -> None:
-    """As with `| head`: neither a traceback nor the interpreter's own complaint at its end."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "-m", "deeptweak", "--help"],
-        cwd=HOUSE,
-        stdout=writer,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
 def test_without_a_command_it_says_what_there_is_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert called(monkeypatch=monkeypatch) == 2
 
@@ -75,13 +60,6 @@ def test_the_version_is_that_of_pyproject(
         if line.startswith("## ")
     ]
     assert heads[0].split()[1] == project["version"]
-
-
-def test_an_unknown_command_is_answered_with_a_known_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert called("compre", monkeypatch=monkeypatch) == 2
-    assert "`compare`" in capsys.readouterr().err
 
 
 CALLED = {
@@ -119,25 +97,6 @@ def test_commands_are_called_as_whoever_started_them_called_them(
     said = done.stdout + done.stderr
     assert form.format(CALLED[module]) in said
     assert not [name for name in CALLED.values() if name != CALLED[module] and f"{name} " in said]
-
-
-def test_a_command_is_named_by_its_path_where_path_has_it_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = tmp_path / ".venv/bin/deeptweak"
-    script.parent.mkdir(parents=True)
-    script.touch(mode=0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", "/nonexistent")
-    typed = ".venv/bin/deeptweak"
-    words = [typed, str(script), "/x/deeptweak/__main__.py", "/a b/deeptweak", "deeptweak"]
-    assert [door._typed(word) for word in words] == [typed, str(script), *["deeptweak"] * 3]
-    monkeypatch.setenv("PATH", str(script.parent))
-    assert {door._typed(word) for word in words} == {"deeptweak"}
-
-
-def test_the_house_reads_the_variable_that_deeptweak_sets() -> None:
-    assert door.STARTED_AS == house.VARIABLE
 
 
 PROJECT = """
@@ -282,16 +241,6 @@ def test_the_base_reads_runs_without_the_libraries_of_the_extras(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("name", [door.DEMO[0], door.COMPLETION[0]])
-def test_the_first_commands_have_a_help(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        called(name, "--help", monkeypatch=monkeypatch)
-    assert not ended.value.code
-    assert f"usage: deeptweak {name}" in capsys.readouterr().out
 
 
 def test_the_demo_replaces_no_file_of_another_kind(

@@ -31,32 +31,6 @@ def reason(place: Place, tweakset: str) -> str:
     )
 
 
-def test_a_set_whose_second_key_is_refused_is_put_back_whole(place: Place) -> None:
-    """Its first key was in force already; the workload never ran under half a set."""
-    path = place.manifest(
-        "half", sysctl=f"vm.swappiness = {another_swappiness()}\nvm.dirty_ratio = 101"
-    )
-    found = swappiness()
-    done = place.run(f"--tweaks={path}", *QUICK, "--benchmark-save=one")
-    assert done.code == 2
-    assert outcomes(place) == {"stock": "measured", "stock-again": "measured", "half": "failed"}
-    assert "vm.dirty_ratio: the kernel refused '101' (Invalid argument)" in reason(place, "half")
-    assert swappiness() == found
-    assert "half-b1" not in {
-        b["extra_info"]["id"].rpartition("idle-")[2] for b in place.saved()["benchmarks"]
-    }
-
-
-def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
-    """Its changes until then included."""
-    text = f"echo {another_swappiness()} > /proc/sys/vm/swappiness\necho no luck >&2\nexit 7"
-    found = swappiness()
-    place.run(f"--tweaks={place.manifest('unlucky', apply=text)}", *QUICK, "--benchmark-save=one")
-    assert outcomes(place)["unlucky"] == "failed"
-    assert "script/apply.sh ended with exit code 7: no luck" in reason(place, "unlucky")
-    assert swappiness() == found
-
-
 def on_a_small_disk(place: Place, free_kib: int) -> Done:
     """Save a session to a disk with this room, then --resume with more; `after` is its content."""
     place.storage.mkdir()
@@ -199,36 +173,3 @@ def test_a_workload_that_dies_or_prints_garbage_costs_one_cell(place: Place) -> 
     assert "this is no step" in reason(place, "garbage")
     assert reason(place, "silent")
     assert reason(place, "starved")
-
-
-def test_a_second_run_is_refused_and_told_who_holds_the_machine(
-    place: Place, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """The first one, which sleeps so as to outlast them, runs on undisturbed."""
-    tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
-    first = place.start(tweaks, "--blocks=2", "--steps=200", "--benchmark-save=one")
-    until(lambda: bool(place.finished()), first)
-    os.kill(first.pid, signal.SIGSTOP)
-    second = Place(
-        tmp_path_factory.mktemp("second"), environment={"DEEPTWEAK_STATE_DIR": str(place.state)}
-    )
-    said = refused(second.run(tweaks, *QUICK))
-    restore = place.call(sys.executable, "-m", "fixtures", "restore")
-    doctor = place.call(sys.executable, "-m", "fixtures", "doctor")
-    os.kill(first.pid, signal.SIGCONT)
-    done = place.ended(first)
-    assert f"this machine is held by process {first.pid} (" in said
-    assert "pytest benchmarks/" in said
-    assert (restore.code, restore.out.count("\n")) == (2, 1)
-    assert f"held by process {first.pid}" in restore.out
-    assert doctor.code == 2
-    assert [line for line in doctor.lines("machine lock") if f"held by process {first.pid}" in line]
-    assert done.code == 0, done.out
-    assert len(place.saved()["benchmarks"]) == 6
-
-
-def test_a_state_folder_that_cannot_be_written_is_named(place: Place) -> None:
-    (place.folder / "state").write_text("a file, no folder")
-    said = refused(place.run(*QUICK, f"--tweaks={place.manifest('none', ulimit='nofile=512')}"))
-    assert said.startswith(f"{place.state}: cannot be written")
-    assert "Set DEEPTWEAK_STATE_DIR" in said

@@ -170,20 +170,6 @@ def test_restore_after_a_kill_puts_the_machine_back_and_reports(place: Place) ->
     assert place.restore() == Done(0, "Nothing to restore: no run has left this machine changed.\n")
 
 
-def test_after_a_kill_doctor_says_so_and_plan_touches_nothing(place: Place) -> None:
-    """Both only read."""
-    value = another_swappiness()
-    killed(place, value)
-    doctor = place.call(sys.executable, "-m", "fixtures", "doctor")
-    plan = place.run(*options(place, value), "--plan")
-    still = swappiness()
-    assert place.restore().code == 0
-    assert doctor.code == 2
-    left = "a run left this machine changed; `python -m fixtures restore` restores it"
-    assert left in " ".join(doctor.out.split())
-    assert (plan.code, still) == (0, value)
-
-
 def test_the_next_run_after_a_kill_first_restores_the_machine(place: Place) -> None:
     """So its stock is the machine's own, not what the killed run had left.
 

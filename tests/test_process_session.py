@@ -60,11 +60,3 @@ def test_process_settings_are_measured_saved_and_judged(place: Place) -> None:
         False,
         True,
     )
-
-
-def test_a_plan_says_what_the_process_would_get(place: Place) -> None:
-    own = place.manifest("own", variables="MALLOC_ARENA_MAX=1", process="Nice=19")
-    done = place.run(f"--tweaks={own}", "--blocks=1", "--plan")
-    assert done.code == 0, done.out
-    assert done.lines("workload process MALLOC_ARENA_MAX: not set -> 1")
-    assert done.lines("workload process Nice: 0 -> 19") or done.lines("-> 19")

@@ -54,12 +54,6 @@ def test_another_module_of_that_name_is_named(tmp_path: Path) -> None:
     ) == (1, True), ended.stderr
 
 
-def test_cells_are_those_of_every_run() -> None:
-    runs = deeptweak.load(GATE, Path(JOBS))
-    assert len(runs) == 2
-    assert len(runs.cells()) == sum(len(load(path).cells) for path in (GATE, JOBS))
-
-
 @pytest.mark.parametrize(
     ("words", "given"),
     [
@@ -115,38 +109,6 @@ def test_an_impossible_comparison_raises_the_commands_message(
         deeptweak.compare(deeptweak.load(JOBS), **given)
 
 
-def test_levels_of_a_parameter_have_verdicts() -> None:
-    verdicts = deeptweak.compare(deeptweak.load(JOBS), **POLICY, metric="mean_wait_s").verdicts()
-    assert verdicts.droplevel("workload").to_dict() == {
-        "sjf": "improved",
-        "least_slack": "improved",
-        "fair_share": "improved",
-        "priority": "inconclusive",
-    }
-
-
-def test_runs_are_compared_with_runs(tmp_path: Path) -> None:
-    before, after = (
-        deeptweak.load(saved_file(tmp_path, Made(seed=seed, base_s=base_s), f"{seed}.json"))
-        for seed, base_s in ((1, 0.04), (2, 0.05))
-    )
-    table = deeptweak.compare(before, after).table()
-    assert set(table["tweakset"]) == {"stock", "stock-again"}
-    assert set(table["run"]) == {str(tmp_path / "2.json")}
-
-
-def test_a_path_may_name_a_tweak_set(capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [f"{GATE}:{name}" for name in ("stock", "tcp-buffers-tiny")]
-    base, candidate = map(deeptweak.load, paths)
-    assert set(candidate.cells()["tweakset"]) == {"tcp-buffers-tiny"}
-    assert main(["compare", *paths, "--json"]) == 0
-    assert deeptweak.compare(base, candidate).to_dict() == json.loads(capsys.readouterr().out)
-    with pytest.raises(deeptweak.Refused, match="load the run without `:stock`"):
-        deeptweak.evidence(base)
-    with pytest.raises(deeptweak.Refused, match="no tweak set 'stok'"):
-        deeptweak.load(f"{GATE}:stok")
-
-
 def test_an_arm_not_compared_has_missing_values_in_the_table(tmp_path: Path) -> None:
     broken = Arm("exp1", broken=dict.fromkeys(range(1, 7), ("failed", "out of memory")))
     table = deeptweak.compare(
@@ -182,17 +144,6 @@ def test_doubts_are_warnings_each_once(tmp_path: Path) -> None:
     assert set(judgement.verdicts()) == {"not comparable"}
 
 
-def test_a_file_that_cannot_be_read_is_left_out_with_a_warning(tmp_path: Path) -> None:
-    """As by the commands; where none is left, it is refused."""
-    (tmp_path / "a.json").write_text("{")
-    with pytest.raises(deeptweak.Refused, match=r"a\.json: not JSON at line 1 column 2"):
-        deeptweak.load(tmp_path)
-    saved_file(tmp_path)
-    with pytest.warns(UserWarning, match=r"a\.json: not JSON at line 1 column 2"):
-        runs = deeptweak.load(tmp_path)
-    assert (len(runs), len(runs.refused)) == (1, 1)
-
-
 def test_a_copy_under_a_new_name_is_refused(tmp_path: Path) -> None:
     saved = saved_run()
     (tmp_path / "one.json").write_text(json.dumps(saved))
@@ -200,28 +151,6 @@ def test_a_copy_under_a_new_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "two.json").write_text(json.dumps(saved))
     with pytest.raises(deeptweak.Refused, match="exactly the times"):
         deeptweak.load(tmp_path)
-
-
-def resumed(folder: Path) -> tuple[Path, Path]:
-    """Write part of a run and the whole of it, as `--resume` leaves them."""
-    part, whole = folder / "part.json", folder / "whole.json"
-    saved = saved_run()
-    whole.write_text(json.dumps(saved))
-    saved["benchmarks"], saved["deeptweak"]["cells"] = (
-        saved["benchmarks"][:4],
-        saved["deeptweak"]["cells"][:4],
-    )
-    saved["deeptweak"]["design"]["order"] = saved["deeptweak"]["design"]["order"][:4]
-    part.write_text(json.dumps(saved))
-    return part, whole
-
-
-def test_of_the_files_of_one_run_the_longest_is_read(tmp_path: Path) -> None:
-    """In one folder or named one by one."""
-    part, whole = resumed(tmp_path)
-    for paths in ([tmp_path], [whole, part], [part, whole]):
-        with pytest.warns(UserWarning, match="is the same run as"):
-            assert len(deeptweak.load(*paths).cells()) == 12
 
 
 def test_evidence_is_the_command_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

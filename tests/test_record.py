@@ -227,18 +227,6 @@ def test_a_told_rate_is_a_column_and_its_median_a_metric() -> None:
     assert metrics_of(read)["rate_median_per_s"] == 20.0  # as the other side makes it
 
 
-def test_a_rate_that_one_step_did_not_tell_is_missing_in_all() -> None:
-    found = ran([replace(step(0, 1.0), rate_per_s=10.0), step(1, 1.0)])
-    assert "rate_per_s" not in found["steps"]
-    assert "rate_median_per_s" not in found["metrics"]
-
-
-def test_a_workload_without_tokens_has_no_token_rate() -> None:
-    """Not 0 tokens a second."""
-    assert "throughput_tokens_per_s" not in ran([step(0, 1.0)])["metrics"]
-    assert ran([step(0, 2.0, tokens=10)])["metrics"]["throughput_tokens_per_s"] == 5.0
-
-
 def test_a_failed_run_keeps_steps_and_last_lines_but_no_metrics() -> None:
     found = ran([step(0, 1.0)], error="it died", last_lines=("Traceback", "MemoryError"))
     assert found["last_lines"] == ["Traceback", "MemoryError"]
@@ -246,11 +234,6 @@ def test_a_failed_run_keeps_steps_and_last_lines_but_no_metrics() -> None:
     assert record.index_entry({**found, "outcome": "failed", "reason": "it died"}, "f")[
         "last_lines"
     ] == ["Traceback", "MemoryError"]
-
-
-def test_a_good_run_keeps_no_last_lines() -> None:
-    """Libraries chat on stderr."""
-    assert "last_lines" not in ran([step(0, 1.0)], last_lines=("a warning",))
 
 
 def test_telemetry_keeps_its_summary_and_why_a_source_is_missing() -> None:

@@ -156,14 +156,6 @@ def test_what_was_asked_for_was_in_force_and_is_back(saved: dict[str, Any], aske
     assert saved["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
 
 
-def test_what_a_script_changed_was_seen_and_put_back(saved: dict[str, Any]) -> None:
-    """Nobody had said what it would change, and it has no uninstall."""
-    now = Path(DIRTY).read_text().strip()
-    for record in records(saved, "scripted"):
-        assert record["tweak"]["side_effects"] == {DIRTY: [now, str(int(now) + 1)]}
-        assert record["tweak"]["by_scripts"] == [DIRTY]
-
-
 def test_limits_are_the_workload_processs_own(saved: dict[str, Any]) -> None:
     assert [r["limits"]["nofile"] for r in records(saved, "limited")] == [[512, 512]] * 3
     assert all(r["limits"]["nofile"] != [512, 512] for r in records(saved, "stock"))
@@ -191,27 +183,6 @@ def test_blocks_are_paired_by_the_same_samples(saved: dict[str, Any]) -> None:
     assert {b["extra_info"]["seed"] for b in saved["benchmarks"]} == {7}
 
 
-def telemetry_cells(place: Place, saved: dict[str, Any]) -> list[str]:
-    """Return the cells in the file of columns, whose name, hash and sample counts fit the run."""
-    told = saved["deeptweak"]["telemetry_file"]
-    assert told["name"] == f"telemetry-{saved['deeptweak']['run_id']}.jsonl.xz"
-    content = (place.files()[0].parent / told["name"]).read_bytes()
-    assert (hashlib.sha256(content).hexdigest(), len(content)) == (told["sha256"], told["bytes"])
-    cells = {
-        entry["cell"]: entry["columns"]
-        for entry in map(json.loads, lzma.decompress(content).splitlines())
-    }
-    for record in (b["extra_info"] for b in saved["benchmarks"]):
-        assert {len(column) for column in cells[record["id"]].values()} == {
-            record["telemetry"]["samples"]
-        }
-    return list(cells)
-
-
-def test_telemetry_lies_beside_the_run(place: Place, saved: dict[str, Any]) -> None:
-    assert telemetry_cells(place, saved)
-
-
 def test_every_set_has_a_verdict_or_a_not_measured_line(
     session: Done, saved: dict[str, Any]
 ) -> None:
@@ -236,11 +207,6 @@ def test_progress_says_which_cell_and_what_is_in_force(session: Done, asked: int
     )
     assert all("in force: nothing changed" in line for line in session.lines("idle x stock, block"))
     assert session.out.index("[ 1/21]") < session.out.index("[15/21]")
-
-
-def test_a_set_that_is_skipped_is_told_once(session: Done) -> None:
-    assert len(session.lines("Left out: unknown: vm.swapiness")) == 1
-    assert not session.lines("idle x unknown, block")
 
 
 def test_on_a_terminal_one_line_says_what_is_in_force_now(tmp_path: Path) -> None:
@@ -272,13 +238,6 @@ def test_on_a_terminal_one_line_says_what_is_in_force_now(tmp_path: Path) -> Non
         line for line in lines if line.lstrip().startswith("[3/3] ") and " left: idle x " in line
     ]
     assert not [line for line in lines if "ms per step" in line]
-
-
-def test_the_read_side_reads_it(place: Place, saved: dict[str, Any]) -> None:
-    run = load(place.files()[0])
-    assert len(run.cells) == 21
-    assert run.warnings == ()
-    assert run.run_id == saved["deeptweak"]["run_id"]
 
 
 def test_a_finished_run_leaves_nothing_behind(place: Place, session: Done) -> None:

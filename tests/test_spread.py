@@ -120,15 +120,6 @@ def test_pytest_benchmarks_part_is_laid_out_as_in_a_serial_run(
         assert mine["extra_info"].keys() == other["extra_info"].keys()
 
 
-def test_statistics_are_of_the_cells_own_steps(spread: tuple[Place, Done, Json]) -> None:
-    for benchmark in spread[2]["benchmarks"]:
-        steps, stats = benchmark["extra_info"]["steps"], benchmark["stats"]
-        assert stats["data"] == steps["wall_s"][steps["warmup"] :]
-        assert (stats["rounds"], stats["iterations"]) == (10, 1)
-        assert stats["mean"] == pytest.approx(statistics.mean(stats["data"]))
-        assert stats["median"] == statistics.median(stats["data"])
-
-
 def test_a_block_stays_on_one_node_and_keeps_its_order(spread: tuple[Place, Done, Json]) -> None:
     """3 workers and 4 blocks: 3 nodes, one of which has run two blocks, one after the other."""
     saved = spread[2]
@@ -147,14 +138,6 @@ def test_a_block_stays_on_one_node_and_keeps_its_order(spread: tuple[Place, Done
         ]
 
 
-def test_tweaks_were_in_force_where_the_cell_ran(spread: tuple[Place, Done, Json]) -> None:
-    typed = [r for r in records(spread[2]).values() if r["tweakset"] == "typed"]
-    assert len(typed) == BLOCKS
-    for record in typed:
-        assert record["tweak"]["before"] == record["tweak"]["restored"] == {"vm.swappiness": "60"}
-        assert record["tweak"]["observed"] == {"vm.swappiness": "10"}
-
-
 def test_nodes_keep_their_facts_and_the_machine_the_shared_ones(
     spread: tuple[Place, Done, Json],
 ) -> None:
@@ -167,46 +150,7 @@ def test_nodes_keep_their_facts_and_the_machine_the_shared_ones(
     assert common["kernel_release"]
 
 
-def test_telemetry_of_all_nodes_lies_in_one_file(spread: tuple[Place, Done, Json]) -> None:
-    assert telemetry_cells(spread[0], spread[2]) == [
-        b["extra_info"]["id"] for b in spread[2]["benchmarks"]
-    ]
-
-
 # -- what is said
-
-
-def test_a_line_a_cell_is_printed_as_in_a_serial_run(
-    serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]
-) -> None:
-    """But for their order, numbers and times."""
-
-    def told(done: Done) -> list[str]:
-        lines = [line.partition("] ")[2] for line in done.lines("idle x")]
-        return sorted(
-            f"{line.partition(': ')[0]} {line.partition('in force: ')[2].partition(';')[0]}"
-            for line in lines
-        )
-
-    assert told(spread[1]) == told(serial[1])
-    assert spread[1].lines("Left out: ") == serial[1].lines("Left out: ") != []
-    counts = [line.partition("]")[0] for line in spread[1].lines("idle x")]
-    assert counts == sorted(counts)
-    assert spread[1].lines(" left")
-
-
-def test_it_ends_with_the_same_lines_and_exit_code(
-    serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]
-) -> None:
-    """One set could not be measured: 2. Three nodes of 18 settings each were compared."""
-    ours, theirs = spread[1], serial[1]
-    assert ours.code == theirs.code == 2
-    assert ours.lines("NOT MEASURED") == theirs.lines("NOT MEASURED") != []
-    assert theirs.lines("Machine: as it was found (18 settings compared).")
-    assert ours.lines("Machine: as it was found (54 settings compared).")
-    assert ours.lines("Saved: ")
-    assert not ours.lines("Traceback")
-    assert not ours.lines("disabled")
 
 
 def test_nothing_is_left_behind(spread: tuple[Place, Done, Json]) -> None:
@@ -227,14 +171,6 @@ def test_more_workers_than_blocks_is_said(place: Place) -> None:
 
 
 # -- who reads it
-
-
-def test_the_read_side_pairs_it_by_block(spread: tuple[Place, Done, Json]) -> None:
-    run = load(spread[0].files()[0])
-    assert run.warnings == ()
-    found = {one.tweakset: one for one in compare(run)}
-    assert found["typed"].primary is not None
-    assert (found["typed"].primary.design, found["typed"].primary.n_baseline) == ("paired", BLOCKS)
 
 
 def test_a_gate_and_a_comparison_with_a_saved_run_work(

@@ -222,15 +222,3 @@ def test_restore_finishes_a_killed_session_with_a_script(place: Place, huge_set:
         False,
     ), done.out
     assert not Path("/run/deeptweak", huge_set).exists(), "its uninstall.sh has run"
-
-
-def test_a_script_that_writes_a_file_ends_the_cell(place: Place) -> None:
-    """Its file is gone afterwards."""
-    value, file = another_swappiness(), Path("/etc/sysctl.d/99-deeptweak-test.conf")
-    found = swappiness()
-    mine = place.manifest(
-        "mine", apply=f"echo {value} > /proc/sys/vm/swappiness; echo vm.swappiness={value} > {file}"
-    )
-    done = place.run("--design=switch", f"--tweaks={mine}", "--blocks=1", "--steps=2")
-    assert (done.code != 0, swappiness(), file.exists()) == (True, found, False), done.out
-    assert f"{file} is a file, which programs read when they start" in " ".join(done.out.split())

@@ -70,13 +70,6 @@ def test_first_slices_are_as_short_as_the_work_allows(
     assert first(requested, cycle, paths, lasting) == expected
 
 
-@pytest.mark.parametrize(("lasting", "slice_steps"), [(ALL, 4), (frozenset(), 1)])
-def test_a_script_may_write_what_outlasts_a_slice(
-    lasting: frozenset[str], slice_steps: int
-) -> None:
-    assert first(None, 1, (SWAP,), lasting, scripted=True).slice_steps == slice_steps
-
-
 def test_a_set_with_a_script_keeps_long_slices(tmp_path: Path) -> None:
     config = {"apply.sh": "sysctl -w vm.dirty_ratio=11", "uninstall.sh": "true"}
     package = {
@@ -112,14 +105,6 @@ def test_with_many_blocks_cell_length_follows_kalibera_and_jones(
     layout = choose(shown, TurnLayout(20, 1), MANY, 1, 1)
     assert layout.slice_steps == 1
     assert layout.steps == pytest.approx(max(optimum, FEWEST_STEPS), abs=1)
-
-
-def test_with_few_blocks_cells_are_shorter() -> None:
-    """More blocks know their own scatter better."""
-    shown = TYPICAL._replace(step_sd=0.3)
-    steps = [choose(shown, TurnLayout(20, 1), blocks, 17, 1).steps for blocks in (MANY, 30, 10, 5)]
-    assert steps == sorted(steps, reverse=True)
-    assert steps[0] > steps[-1] >= FEWEST_STEPS
 
 
 @pytest.mark.parametrize(
@@ -197,19 +182,6 @@ def test_what_blocks_show_is_what_they_were_made_of() -> None:
     assert shown.step_s == pytest.approx(0.05, rel=0.02)
     assert shown.step_sd == pytest.approx(0.1, rel=0.05)
     assert shown.process_sd == pytest.approx(0.03, rel=0.1)
-
-
-def test_two_blocks_hardly_move_what_is_known_of_processes() -> None:
-    """Untouched arms that differ by 20 % are 14 % off each, and ten other blocks say 1.5 %."""
-    equal = 0.05 * np.exp(0.01 * np.random.default_rng(3).standard_normal(20))
-    for differ, expected in ((0.0, 0.0137), (0.2, 0.0594)):
-        block = block_of({"stock": equal, "stock-again": equal * np.exp(differ)}, 0.5, 0.004)
-        shown = seen([block] * 2, {"stock", "stock-again"})
-        assert shown
-        assert shown.process_sd == pytest.approx(expected, rel=0.01)
-        assert shown.process_sd == pytest.approx(
-            math.sqrt((10 * 0.015**2 + 2 * differ**2 / 2) / 12), rel=0.01
-        )
 
 
 def test_nothing_is_seen_if_a_block_lacks_an_untouched_arm() -> None:

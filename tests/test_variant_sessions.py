@@ -25,9 +25,6 @@ TINY = (
     "io_train:format=raw:read_threads=0:batch_size=2:num_files_train=12:record_length_bytes=4096"
     ":record_length_bytes_stdev=0:computation_time=0.001"
 )
-Json = dict[str, Any]
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """A machine in a folder."""
@@ -67,22 +64,6 @@ def test_variants_are_saved_by_name_with_all_their_parameters(place: Place) -> N
         cell.metrics["step_time_p10_s"] >= float(cell.workload.partition("=")[2]) for cell in cells
     ] == [True] * 8
     assert [list(cell.report) for cell in cells] == [["overslept"]] * 8
-
-
-def test_an_interrupted_run_of_variants_goes_on(place: Place) -> None:
-    asked = [*ON_FLEET, *SHORT, "--vary=wait_s=0.003,0.006"]
-    interrupted(place, asked, signal.SIGKILL)
-    before = place.finished()
-    done = place.run(*asked, "--resume")
-    assert done.code == 0, done.out
-    saved = place.saved()
-    assert len(saved["deeptweak"]["cells"]) == 8
-    kept = {
-        one["extra_info"]["id"]: one["extra_info"]["started_utc"] for one in saved["benchmarks"]
-    }
-    assert {name: kept[name] for name in before} == {
-        name: record["started_utc"] for name, record in before.items()
-    }
 
 
 def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
@@ -134,56 +115,3 @@ def test_a_workload_gets_its_data_set_and_its_report_is_read(
         == 0
     )
     assert folder.stat().st_ino == made
-
-
-def test_the_plan_says_what_is_to_be_made_and_the_room_for_it(place: Place) -> None:
-    """12 files of 64 x 64 bytes; nothing is made."""
-    done = place.run(*ON_FLEET, "--blocks=1", "--plan", workload=TINY)
-    assert done.code == 0, done.out
-    said = " ".join(done.out.split())
-    assert "Data set raw-12x1-4096-" in said
-    assert f"0.05 MB to generate in {place.storage / 'datasets'} before the first cell, " in said
-    assert not (place.storage / "datasets").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        ("record_length_bytes=1e13", "Not enough space: "),
-        ("model_size_bytes=1E", "Left out: io_train:"),
-        (
-            "batch_size=5000000:record_length_bytes_resize=1e6:num_files_train=5000000",
-            "ready or being read, take 5e+03 GB, but only ",
-        ),
-    ],
-)
-def test_the_plan_says_what_cannot_run(place: Place, more: str, says: str) -> None:
-    """Before anything is written, not in the first cell."""
-    given = dict(one.split("=") for one in TINY.split(":")[1:]) | dict(
-        one.split("=") for one in more.split(":")
-    )
-    done = place.run(
-        *ON_FLEET,
-        "--blocks=1",
-        "--plan",
-        workload=":".join(["io_train", *(f"{k}={v}" for k, v in given.items())]),
-    )
-    assert done.code == 0, done.out
-    assert says in " ".join(done.out.split())
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--vary=wait_s=0",), "wait_s=0: must be a number above 0 and at most 10"),
-        (("--vary=engine=dlio",), "--vary engine: no parameter 'engine' in idle."),
-        (("--vary=wait_s=1,1",), "'wait_s=1,1': write NAME=A,B"),
-    ],
-)
-def test_what_cannot_be_varied_is_said_in_one_line(
-    place: Place, options: tuple[str, ...], says: str
-) -> None:
-    done = place.run(*ON_FLEET, *options)
-    assert done.code in (2, 4)  # 4: pytest's own, for an option that is written wrongly
-    assert says in done.out
-    assert "Traceback" not in done.out

@@ -172,26 +172,6 @@ def test_generators_and_the_defining_relation_make_the_runs(count: int, asked: i
     ]
 
 
-def test_confounding_algebra_of_a_half_of_four_factors() -> None:
-    """2^(4-1) with I = ABCD: A = BCD, AB = CD, …, resolution IV (Jain 1991, ch. 19)."""
-    found, _ = laid(fractional, 4)
-    assert found.notes["generators"] == {"D": "ABC"}
-    assert (found.notes["defining_relation"], found.notes["resolution"]) == ("I = ABCD", 4)
-    assert found.notes["aliases"] == {
-        "A": ["BCD"],
-        "B": ["ACD"],
-        "C": ["ABD"],
-        "D": ["ABC"],
-        "AB": ["CD"],
-        "AC": ["BD"],
-        "AD": ["BC"],
-        "BC": ["AD"],
-        "BD": ["AC"],
-        "CD": ["AB"],
-    }
-    assert [point.name for point in found.points] == [f"p.p{n:02}" for n in range(2, 8)] + ["p"]
-
-
 def test_seven_factors_in_eight_runs_use_textbook_generators() -> None:
     """2^(7-4): D = AB, E = AC, F = BC, G = ABC (Jain 1991, ex.
 

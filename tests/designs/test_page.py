@@ -33,10 +33,6 @@ def test_the_cells_of_a_block_are_those_that_are_laid_out(row: tuple[str, ...]) 
             assert int(cells) == len(laid.points) + STOCKS
 
 
-def test_there_are_costs_to_check() -> None:
-    assert len(COSTS) > 6
-
-
 @pytest.mark.parametrize(("roman", "resolution"), [("III", 3), ("IV", 4), ("V and more", 5)])
 def test_so_many_settings_fit_into_so_many_runs(roman: str, resolution: int) -> None:
     said = re.search(rf"^\| {roman} \|.*\| ([\d, –]+) \|$", PAGE, flags=re.MULTILINE)
@@ -66,9 +62,3 @@ def test_the_page_shows_the_aliases_of_the_catalogue_set() -> None:
     count, lines = shown.groups()
     said = list(fractional.points(profile, factors(profile)).said)
     assert lines.split("\n") == said[: int(count)]
-
-
-def test_every_design_has_its_row() -> None:
-    questions = PAGE.split("\n## Which design answers which question\n")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \|", questions, flags=re.MULTILINE)
-    assert sorted(rows) == sorted(designs.names())

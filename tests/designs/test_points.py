@@ -72,14 +72,6 @@ def test_points_have_distinct_names_and_levels_and_exclude_stock(
 
 
 @pytest.mark.parametrize("name", STATIC)
-def test_the_same_is_laid_out_the_same_way_twice(name: str) -> None:
-    """Its points are known by name in a saved run, and again when it is resumed."""
-    names = [f"vm.k{n}" for n in range(6)]
-    varied = factors(sysctls(*names))
-    assert lay(name, varied, names) == lay(name, varied, names)
-
-
-@pytest.mark.parametrize("name", STATIC)
 def test_a_design_says_which_settings_lean_on_each_other(name: str) -> None:
     names = ["vm.dirty_ratio", "vm.dirty_background_ratio"]
     assert any(
@@ -102,13 +94,6 @@ def test_an_ablation_has_the_whole_all_but_each_and_each_alone() -> None:
         "p.only-vm.b_c": [False, True, False],
         "p.only-vm.d": [False, False, True],
     }
-
-
-def test_an_ablation_of_two_settings_has_no_point_twice() -> None:
-    names = ["vm.a", "vm.b"]
-    laid = lay("ablation", factors(sysctls(*names)), names)
-    assert [point.name for point in laid.points] == ["p", "p.no-vm.a", "p.no-vm.b"]
-    assert laid.said == ("with two settings, the set without one of them is the other alone",)
 
 
 def test_a_factorial_is_every_combination_in_standard_order() -> None:

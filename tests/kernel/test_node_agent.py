@@ -499,48 +499,7 @@ def test_it_remembers_which_journals_it_has_finished(
     assert (fake.wrong() == {}) is left_alone
 
 
-def test_a_restore_on_the_node_itself_is_remembered_too(agent: Client, fake: FakeRoot) -> None:
-    """The cluster's `restore` asks whether its known journal was finished, by anyone."""
-    identity = json.loads(in_force(agent, fake))["id"]
-    agent.process.kill()
-    agent.process.wait()
-    assert fake.machine().restore().back == {SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}
-    with Client(fake.path, fake.root) as second:
-        assert from_json(Restored, second.ask("hold")["recovered"]) == Restored()
-        assert second.ask("finished", journal=identity) == {"finished": True}
-
-
-def test_a_machine_of_no_cluster_remembers_nothing(fake: FakeRoot) -> None:
-    machine = fake.machine()
-    machine.apply("local", writes([(SWAPPINESS, "10")]))
-    assert machine.restore().stuck == {}
-    assert machine.journal.finished() == []
-    assert [path.name for path in fake.state.iterdir()] == ["journal.closed"]
-
-
 # -- a state folder that is full, or whose files nobody can read
-
-
-@contextlib.contextmanager
-def small_disk(fake: FakeRoot) -> Iterator[Path]:
-    """A state folder on a disk of its own.
-
-    Yields: a file there that is to take all that is left.
-    """
-    fake.state.mkdir(exist_ok=True)
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(fake.state)], check=True
-    )
-    try:
-        yield fake.state / "filler"
-    finally:
-        subprocess.run(["umount", "-l", str(fake.state)], check=True)
-
-
-def fill(filler: Path) -> None:
-    with filler.open("wb", buffering=0) as sink, contextlib.suppress(OSError):
-        while sink.write(bytes(4096)):
-            pass
 
 
 @pytest.mark.parametrize("ending", ["restore", "stdin"])
@@ -569,27 +528,6 @@ def test_an_unreadable_state_file_does_not_prevent_a_restore(
             == "the harness closed the connection (end of stdin); 'x' was put back: 2 settings."
         )
     fake.must_be_as_found()
-
-
-@pytest.mark.needs("root")
-@pytest.mark.parametrize("ending", ["restore", "stdin"])
-def test_a_full_disk_keeps_nobody_from_putting_back(
-    agent: Client, fake: FakeRoot, ending: str
-) -> None:
-    with small_disk(fake) as filler:
-        in_force(agent, fake)
-        fill(filler)
-        if ending == "restore":
-            result = from_json(Restored, agent.ask("restore"))
-            assert set(result.back) == {SWAPPINESS, RATIO}
-            assert "No space left" in result.notes[0]
-        else:
-            agent.to.close()
-            assert (
-                agent.said()
-                == "the harness closed the connection (end of stdin); 'x' was put back: 2 settings."
-            )
-        fake.must_be_as_found()
 
 
 # -- what it does not understand, and whom it does not let in
@@ -635,27 +573,6 @@ def test_requests_may_come_in_any_pieces(agent: Client) -> None:
     assert [json.loads(agent.out.readline()) for _ in range(3)] == [
         {"id": number, "ok": {}} for number in (1, 2, 3)
     ]
-
-
-def test_half_a_request_is_none(agent: Client, fake: FakeRoot) -> None:
-    """The harness or its connection died in the middle of a line: the node is put back."""
-    in_force(agent, fake)
-    agent.to.write(b'{"id": 9, "do": "begin", "label": "x", "wri')
-    agent.to.close()
-    assert (
-        agent.said()
-        == "the harness closed the connection (end of stdin); 'x' was put back: 2 settings."
-    )
-    assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
-
-
-def test_a_mode_that_is_unknown_is_refused(agent: Client, fake: FakeRoot) -> None:
-    agent.ask("hold")
-    assert (
-        agent.begin([], "skyhook")["refused"]["message"]
-        == "Unknown mode 'skyhook'. Available: agent, operator."
-    )
-    assert not fake.journal.exists()
 
 
 def test_a_refused_value_is_put_back_and_said(agent: Client, fake: FakeRoot) -> None:

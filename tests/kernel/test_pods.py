@@ -87,14 +87,6 @@ def test_whatever_else_is_near_a_pod_is_not_its_process(text: str) -> None:
     assert pods.container_of(text, UID) is None
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["a service", "nothing", "a kernel thread", "a container with the pod's uid in its name"],
-)
-def test_what_is_in_no_pod_has_none(name: str) -> None:
-    assert pods.pod_of(NOT_ITS_OWN[name]) is None
-
-
 @given(st.text())
 def test_any_text_is_read_without_failing(text: str) -> None:
     assert pods.container_of(text, UID) is None
@@ -202,12 +194,6 @@ def test_a_workload_that_never_comes_is_told_with_what_is_there(tmp_path: Path) 
         pods.wait_for_main_process(tmp_path, UID, "fixtures", within_s=0)
 
 
-def test_a_pod_that_is_not_here_has_no_settings(tmp_path: Path) -> None:
-    (tmp_path / "proc").mkdir()
-    with pytest.raises(Refused, match="none of its processes is on this node"):
-        pods.values_in_pod(Tunables(tmp_path), UID, [SOMAXCONN])
-
-
 @pytest.fixture
 def elsewhere() -> Iterator[int]:
     """A process with a network and an IPC namespace of its own, and other settings in them."""
@@ -263,22 +249,3 @@ def test_the_limits_of_a_process_are_the_kernel_s() -> None:
     with waiting.doomed(command) as (pid,):
         assert pods.limits(pid)["core"] == (0, 4096)
         assert pods.limits(pid).keys() >= {"memlock", "nofile", "nproc", "rtprio"}
-
-
-def test_a_container_that_is_just_starting_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is there at the third look."""
-    looks: list[int | None] = []
-    look = pods.main_process
-
-    def noted(*asked: Any) -> int | None:
-        if len(looks) == 2:
-            process(tmp_path, 7, ID, "python -m fixtures.workloads.idle", 5)
-        looks.append(look(*asked))
-        return looks[-1]
-
-    (tmp_path / "proc").mkdir()
-    monkeypatch.setattr(pods, "main_process", noted)
-    assert pods.wait_for_main_process(tmp_path, UID, "fixtures.workloads.") == 7
-    assert looks == [None, None, 7]

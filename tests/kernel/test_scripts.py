@@ -102,15 +102,6 @@ def test_whatever_is_a_setting_below_sys_is_seen_and_put_back(fake: FakeRoot, pa
     assert (machine.restore().back, fake.get(path)) == ({path: (value, found)}, found)
 
 
-@pytest.mark.parametrize("path", MORE)
-def test_and_of_the_real_machine_where_it_has_that(path: str) -> None:
-    tunables = Tunables()
-    # A card of one queue does not answer of xps_cpus.
-    if not os.access(path, os.R_OK | os.W_OK) or tunables.read(path) is None:
-        pytest.skip("not here")
-    assert path in tunables.snapshot()
-
-
 @pytest.mark.parametrize(
     ("stage", "text", "says"),
     [

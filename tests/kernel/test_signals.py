@@ -22,11 +22,6 @@ from tests.programs import python
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
 
 
-@pytest.mark.parametrize(("number", "name"), [(9, "SIGKILL"), (35, "signal 35"), (64, "SIGRTMAX")])
-def test_every_signal_can_be_named(number: int, name: str) -> None:
-    assert signal_name(number) == name
-
-
 def in_child(work: Callable[[], int]) -> int:
     """Run `work` in a child of its own, so that a signal hits nothing else.
 

@@ -151,26 +151,6 @@ def test_what_is_no_value_is_refused_and_all_goes_back(
     } == {}
 
 
-def test_what_does_not_read_back_is_refused(
-    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine = fake.machine()
-    machine.apply("x", [], scripts(fake))
-    write = Tunables.write
-    monkeypatch.setattr(
-        Tunables,
-        "write",
-        lambda self, path, value: write(self, path, "256" if path == READ_AHEAD else value),
-    )
-    with pytest.raises(
-        TweakRefused, match=r"read_ahead_kb: wrote '128', but the kernel reports '256'"
-    ):
-        Switch(machine).to("found")
-    monkeypatch.undo()
-    machine.restore()
-    assert stands(fake) == ("madvise", "128")
-
-
 @pytest.mark.parametrize("found", ["mq-deadline", "none"])
 def test_files_that_a_scheduler_brings_come_and_go_with_it(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, found: str

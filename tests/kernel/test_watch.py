@@ -137,15 +137,6 @@ def test_after_the_operator_s_reboot_its_files_go(fake: FakeRoot) -> None:
     }
 
 
-def test_what_could_not_be_put_back_is_not_let_in(fake: FakeRoot) -> None:
-    with pytest.raises(
-        TweakRefused,
-        match=r"nosuch: /proc/sys/vm/nosuch cannot be read, so it could not be put back",
-    ):
-        fake.machine().watch("x", [Write("/proc/sys/vm/nosuch", "1", "nosuch")])
-    assert not fake.journal.exists()
-
-
 def test_a_disk_that_fills_up_lets_nobody_in(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

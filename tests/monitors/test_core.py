@@ -100,7 +100,7 @@ def test_a_profiler_meets_only_suitable_workloads_by_default() -> None:
         (
             {"design": "switch"},
             "local",
-            "placebo, psutil_thread: in the workload's own process.* can be switched",
+            "placebo: in the workload's own process.*; psutil_thread: .* can be switched",
         ),
         (
             {"design": "switch", "monitors": "sampler,perf_stat,nsys"},

@@ -112,28 +112,3 @@ def test_a_refusal_before_the_first_segment_starts_no_workload(
     result = target.run(CELL, ORDER).result
     assert "was '77'" in str(result.error)
     assert (result.steps, seen) == ((), [])
-
-
-@pytest.mark.parametrize("value", ["60", "10"])
-@pytest.mark.parametrize("first", ["found", "set"])
-def test_a_value_that_does_not_read_back_starts_no_workload(
-    target: Local, fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, first: InForce, value: str
-) -> None:
-    """Both values are tried first, whichever arm begins; the wrong one is not another's."""
-    seen: list[str | None] = []
-    monkeypatch.setattr(_process, "run", workload(fake, seen))
-    write = Tunables.write
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            Tunables,
-            "write",
-            lambda self, path, text: write(self, path, "44" if text == value else text),
-        )
-        arms: tuple[InForce, ...] = (first, "set" if first == "found" else "found")
-        result = target.run(
-            CELL, replace(ORDER, switching=Switching(arms, steps=1, settle=1))
-        ).result
-    assert f"wrote '{value}', but the kernel reports '44'" in str(result.error)
-    assert (result.steps, seen) == ((), [])
-    restored = target.restore()
-    assert (restored.left_alone, restored.stuck, fake.get(SWAPPINESS)) == ({}, {}, "60")

@@ -61,12 +61,6 @@ def test_a_process_has_them_and_so_have_its_children(play: Callable[..., Workloa
     assert inherited([*LOWERED, "CPUAffinity"]) == before
 
 
-def test_without_any_a_process_is_as_before(play: Callable[..., WorkloadRun]) -> None:
-    result = play("ready(nice=os.getpriority(0, 0)); all_steps()", {})
-    assert (result.error, result.process_observed) == (None, {})
-    assert result.facts == {"nice": os.getpriority(os.PRIO_PROCESS, 0)}
-
-
 @pytest.mark.parametrize(
     ("settings", "observed"),
     [

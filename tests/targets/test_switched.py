@@ -153,19 +153,6 @@ def test_two_segments_of_a_pair_are_the_same_work() -> None:
     assert [event["segment"] for event in said if event["event"] == "pause"] == [0, 1, 2, 3]
 
 
-def test_a_workload_that_nobody_answers_ends() -> None:
-    """The harness has died: its end of the pipe is closed."""
-    process = serve("--steps=8", "--segments=2", told="\n")
-    assert process.returncode == 1
-    assert "the harness has ended" in process.stderr
-
-
-def test_without_segments_nothing_pauses() -> None:
-    said = [json.loads(line) for line in serve("--steps=4", told="").stdout.splitlines()]
-    assert {event["event"] for event in said} == {"ready", "step", "end"}
-    assert [event["tokens"] for event in said if event["event"] == "step"] == [0, 1, 2, 3, 4]
-
-
 @pytest.mark.parametrize("segments", ["0", "-2", "3"])
 def test_steps_that_are_no_pairs_of_segments_are_refused(segments: str) -> None:
     process = serve("--steps=8", f"--segments={segments}", told="")

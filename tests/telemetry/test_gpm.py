@@ -81,13 +81,6 @@ def test_a_gpu_without_gpm_says_so_and_has_the_rest(
     assert not any(name.startswith(tuple(columns(0))) for name in (*told.columns, *told.summary))
 
 
-def test_a_driver_that_does_not_know_gpm_is_a_reason(
-    sampled: Callable[..., Telemetry], before_gpm: Path
-) -> None:
-    told = sampled(before_gpm)
-    assert of_gpus(told.missing) == dict.fromkeys(columns(0), "GPM: Function Not Found")
-
-
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [({"GPM_MISSING": 5}, "Not Supported"), ({"GPM_NAN": 5}, "NVML answers nan")],
@@ -100,14 +93,6 @@ def test_one_quantity_that_is_missing_is_missing_alone(
     told = sampled(**settings)
     assert of_gpus(told.missing) == {"gpu0_tensor_percent": reason}
     assert set(told.columns["gpu0_smact_percent"]) == {None, 45.5}
-
-
-def test_counters_that_fail_now_and_then_have_no_value_then(
-    sampled: Callable[..., Telemetry],
-) -> None:
-    told = sampled(FLAKY="counters")
-    assert set(of_gpus(told.missing)) == set(columns(0))
-    assert set(of_gpus(told.missing).values()) <= {"Unknown Error", "GPM: Unknown Error"}
 
 
 def test_each_value_is_of_the_time_since_the_one_before(driver: Path) -> None:

@@ -225,10 +225,6 @@ def test_facts_name_each_gpu(driver: Path) -> None:
     ]
 
 
-def test_facts_without_a_loaded_driver_are_the_reason(driver: Path) -> None:
-    assert facts(driver, FAKE_NVML_INIT="9") == "NVML: Driver Not Loaded"
-
-
 def test_a_python_without_nvidia_ml_py_has_a_reason_and_no_gpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -103,45 +103,6 @@ def test_a_slow_source_is_summarized_over_whole_intervals(tmp_path: Path) -> Non
     assert recording.result((1.3, 1.6))["summary"] == {"z_last": 3.0, "z_s": 1.0}
 
 
-class _Counter(_Vanishing):
-    """A counter that goes up by as many as the process has that has its turn."""
-
-    def __init__(self) -> None:
-        self.rise = self.count = 0
-
-    def follow(self, pid: int) -> None:
-        self.rise = pid
-
-    def sample(self) -> Row:
-        self.count += self.rise
-        return (self.count,)
-
-    def convert(self, times: Sequence[float], rows: Sequence[Row | None]) -> Converted:
-        return convert(times, rows, (Field("x", "rate", summary=("mean",), total="x_total"),), {})
-
-
-def test_processes_that_take_turns_each_have_their_own_counts(tmp_path: Path) -> None:
-    """Processes 1, 10, 10, 1 have turns of 0.2 s with a tick amid; between two nothing counts."""
-    recording = Recording({"x": _Counter(), "z": _Slow()}, tmp_path, None)
-    recording.sample(0.0)
-    for number, pid in enumerate((1, 10, 10, 1)):
-        recording.mark(number + 0.1, pid)
-        recording.sample(number + 0.2)
-        recording.mark(number + 0.3, pid)
-    ones, tens, none = recording.shares(
-        [[(0.11, 0.29), (3.11, 3.29)], [(1.11, 1.29), (2.11, 2.29)], []]
-    )
-    assert (ones["summary"]["x_mean"], tens["summary"]["x_mean"]) == (10.0, 100.0)
-    assert (ones["summary"]["x_total"], tens["summary"]["x_total"]) == (4.0, 40.0)
-    assert ones["columns"]["t_monotonic_s"] == [0.1, 0.2, 0.3, 3.1, 3.2, 3.3]
-    assert ones["columns"]["x"] == pytest.approx([None, 10.0, 10.0, None, 10.0, 10.0])
-    assert tens["columns"]["x"] == pytest.approx([None, 100.0, 100.0, None, 100.0, 100.0])
-    assert [value is None for value in ones["columns"]["z"]] == [False, True, False] * 2, (
-        "a slow source is read at both ends of a turn"
-    )
-    assert none["columns"] == {"t_monotonic_s": []}
-
-
 @pytest.mark.parametrize("batch", [1, 2, 1000])
 def test_what_is_read_is_the_same_whenever_it_is_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int

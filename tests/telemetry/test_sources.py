@@ -71,22 +71,6 @@ def test_the_sampler_is_not_counted_in_the_run_queue(tmp_path: Path) -> None:
     assert replay("cpu", tmp_path).columns["run_queue_tasks"] == [3.0, 3.0]
 
 
-def test_memory_is_in_bytes(tmp_path: Path) -> None:
-    """64 MiB of huge pages were in use at the second recording; meminfo says 65536 kB."""
-    out = replay("memory", tmp_path)
-    assert out.columns["mem_anon_hugepages_bytes"] == [0.0, 64.0 * 2**20]
-    assert out.columns["mem_available_bytes"] == [23365920 * 1024.0, 23307768 * 1024.0]
-    assert out.summary["mem_available_bytes_min"] == 23307768 * 1024.0
-
-
-def test_huge_pages_are_counted_one_by_one(tmp_path: Path) -> None:
-    """801 - 769 = 32 pages of 2 MiB are the 64 MiB; 33554651 - 33277218 faults in 2 s."""
-    out = replay("vm", tmp_path)
-    assert out.summary["thp_fault_alloc_total"] == 32
-    assert out.columns["thp_fault_alloc_per_s"] == [None, 16.0]
-    assert out.columns["page_faults_per_s"] == [None, 277433 / 2]
-
-
 def test_pressure_is_the_share_of_the_interval(tmp_path: Path) -> None:
     """Io some 9167081 - 9164533 = 2548 us of 2 s are 0.1274 %."""
     assert replay("pressure", tmp_path).columns["psi_io_some_percent"] == [

@@ -101,9 +101,3 @@ def test_garbage_is_no_number(garbage: bytes) -> None:
         with KeyedLines(path, (b"pgfault ",)) as file:
             (value,) = file.values(file.text())
     assert value is None or value >= 0
-
-
-def test_a_file_of_blanks_is_a_missing_source(tmp_path: Path) -> None:
-    (tmp_path / "stat").write_bytes(b" \n")
-    with pytest.raises(SourceMissing, match="empty"):
-        KeyedLines(tmp_path / "stat", KEYS)

@@ -62,10 +62,3 @@ def test_an_unknown_name_is_answered_with_those_there_are() -> None:
         r"check",
     ):
         workloads.load("cnn_trian")
-
-
-@pytest.mark.parametrize("name", ["quantum", "", "_protocol", "../terms"])
-def test_what_is_no_workload_is_not_imported(name: str) -> None:
-    """A helper of the folder is not a workload, nor is a path."""
-    with pytest.raises(BadInput, match="Available: "):
-        workloads.load(name)

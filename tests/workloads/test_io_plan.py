@@ -54,10 +54,6 @@ def test_without_readers_nothing_is_read_while_it_computes() -> None:
     )
 
 
-def test_dlio_takes_longer_to_start() -> None:
-    assert lasts("engine=dlio") - lasts("") > 30
-
-
 def test_defaults_left_out_of_names_are_listed_if_they_matter() -> None:
     assert left_out("io_train") == [
         "Not in the names of io_train: model unet3d_h100, format npz, read_threads 4, cache cold."
@@ -69,7 +65,3 @@ def test_defaults_left_out_of_names_are_listed_if_they_matter() -> None:
             "npz, read_threads 8 or 4, cache cold."
         )
     ]
-
-
-def test_where_all_names_say_it_nothing_is_left_out() -> None:
-    assert left_out("idle:wait_s=0.003", "idle:wait_s=0.006") == []

@@ -187,24 +187,6 @@ def test_a_run_may_be_shorter_than_its_epochs(train: Callable[..., WorkloadRun])
     assert second["checkpoint_s"] == 0
 
 
-def test_more_steps_than_there_are_are_refused(train: Callable[..., WorkloadRun]) -> None:
-    done = train("epochs=2:cache=as_found", 49)
-    assert (
-        done.error
-        == "49 steps requested, but only 48 exist (2 epochs of 24 steps): use more epochs or "
-        "fewer --steps."
-    )
-
-
-def test_an_epoch_without_a_step_is_refused() -> None:
-    with pytest.raises(
-        BadInput,
-        match="The data set is too small for one step: "
-        "batch_size 2 x processes 25 needs 50 samples",
-    ):
-        small("processes=25")
-
-
 def test_a_truncated_file_ends_the_cell_before_its_first_step(tmp_path: Path) -> None:
     known = small("num_files_train=4")
     workloads.provide([known], tmp_path, lambda _: None)

@@ -189,14 +189,6 @@ def test_a_pattern_with_an_unknown_parameter_is_refused() -> None:
         workloads.matches("made:sise=large", "made")
 
 
-def test_a_name_and_more_parameters_make_a_name() -> None:
-    """A given value replaces the earlier one."""
-    assert workloads.case("made:size=large:readers=2", readers=1).id == "made:size=large:readers=1"
-    assert workloads.case("made", readers=1, size="large") is workloads.load(
-        "made:readers=1:size=large"
-    )
-
-
 def test_data_sets_of_all_variants_are_asked_for_at_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
