@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures import cells, targets, workloads
+from fixtures import cells, workloads
 from fixtures.cells import chosen_workloads
 from fixtures.display import plan_lines
 from fixtures.options import Options

@@ -12,11 +12,10 @@ import yaml
 
 from fixtures.design_file import planned as sheet_of
 from fixtures.options import Options
-from fixtures.plan import RunPlan, spread_s
+from fixtures.plan import RunPlan
 from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import BadInput, Limit, Metric, Refused, Study
-from fixtures.text import folded
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.core.rmem_max": "500000"}
 STUDY = Study(

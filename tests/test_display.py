@@ -14,7 +14,6 @@ from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import CellSpec, Metric, Order, Script, Study
-from fixtures.text import duration
 from fixtures.tweaks.local import Plan
 from fixtures.workloads import load
 

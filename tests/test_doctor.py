@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from fixtures import doctor
-from fixtures.doctor import Finding
 from fixtures.kernel import lock
 from fixtures.kernel.journal import Journal
 from fixtures.kernel.tunables import Tunables

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import analysis.__main__ as judging
-import control.called as house
 import fixtures.__main__ as measuring
 from deeptweak import __main__ as door
 from fixtures import studies

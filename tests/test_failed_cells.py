@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import sys
 
 import pytest
 
-from tests.sessions import Done, Place, another_swappiness, swappiness, until
+from tests.sessions import Done, Place, another_swappiness
 from tests.test_bad_input import QUICK, refused
 
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")

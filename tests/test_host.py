@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import platform
 from pathlib import Path
 
 import pytest

@@ -15,7 +15,6 @@ import pytest
 
 import deeptweak
 from analysis.__main__ import main
-from analysis.load import load
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
 HOUSE = Path(__file__).parents[1]
@@ -169,6 +168,20 @@ def test_evidence_is_the_command_s(tmp_path: Path, capsys: pytest.CaptureFixture
     assert judgement.verdicts().to_dict() == {("cnn_train", "exp1"): "helps everywhere measured"}
     with pytest.raises(deeptweak.Refused, match="Did you mean 'machine'"):
         deeptweak.evidence(deeptweak.load(tmp_path), by="machin")
+
+
+def resumed(folder: Path) -> tuple[Path, Path]:
+    """Write part of a run and the whole of it, as `--resume` leaves them."""
+    part, whole = folder / "part.json", folder / "whole.json"
+    saved = saved_run()
+    whole.write_text(json.dumps(saved))
+    saved["benchmarks"], saved["deeptweak"]["cells"] = (
+        saved["benchmarks"][:4],
+        saved["deeptweak"]["cells"][:4],
+    )
+    saved["deeptweak"]["design"]["order"] = saved["deeptweak"]["design"]["order"][:4]
+    part.write_text(json.dumps(saved))
+    return part, whole
 
 
 def test_a_report_is_written_and_never_over_another_file(tmp_path: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import lzma
 import os
 import pty
 import re
@@ -17,7 +15,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from analysis.load import load
 from fixtures.kernel import lock
 from fixtures.kernel.tunables import Tunables, diff
 from tests.sessions import HOUSE, Done, Place, another_swappiness, swappiness

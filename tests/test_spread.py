@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -13,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from analysis.compare import compare
-from analysis.load import load
 from tests import waiting
 from tests.sessions import HOUSE, Done, Place, ctrl_c, terminate, until
 from tests.spread.fleet import FLEET, FLEET_HALT, FLEET_NODES
-from tests.test_session import SCHEMA, telemetry_cells
+from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
     import subprocess

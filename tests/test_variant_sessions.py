@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -13,7 +11,6 @@ from analysis.load import load
 from fixtures import design_file
 from tests.sessions import HOUSE, Done, Place
 from tests.spread.fleet import FLEET, FLEET_HALT
-from tests.test_design_sessions import interrupted
 from tests.test_session import SCHEMA
 
 pytestmark = [pytest.mark.slow]
@@ -25,6 +22,8 @@ TINY = (
     "io_train:format=raw:read_threads=0:batch_size=2:num_files_train=12:record_length_bytes=4096"
     ":record_length_bytes_stdev=0:computation_time=0.001"
 )
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """A machine in a folder."""

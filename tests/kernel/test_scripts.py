@@ -15,7 +15,6 @@ import pytest
 from fixtures.kernel import cgroups
 from fixtures.kernel import scripts as bash
 from fixtures.kernel.machine import Write
-from fixtures.kernel.tunables import Tunables
 from fixtures.kernel.written import writes_to
 from fixtures.terms import Script, TweakRefused
 from tests import waiting

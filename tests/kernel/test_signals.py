@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.kernel.signals import STOPPING, shielded, signal_name, stop_if_asked, stop_like_ctrl_c
+from fixtures.kernel.signals import STOPPING, shielded, stop_if_asked, stop_like_ctrl_c
 from fixtures.kernel.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.terms import Order

@@ -19,7 +19,6 @@ from fixtures.kernel.tunables import (
     alike,
     diff,
     same,
-    shown,
     sysctl_path,
 )
 from tests import fake_root

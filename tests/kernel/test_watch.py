@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from fixtures.kernel.journal import Journal
-from fixtures.kernel.machine import Write
 from fixtures.terms import Refused, TweakRefused
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 

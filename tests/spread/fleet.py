@@ -3,8 +3,8 @@
 The workloads are real processes, and so are the sessions that the tests start. `FLEET` names the
 folder; `FLEET_NODES` how many nodes are free (default: as many as are asked for), `FLEET_HALT` a
 file: while it is there, the cells that its lines name stay as they are before their workload
-begins, with their settings in force. A line is a pattern of `<tweak set> b<block> #<place in the run>`; the file's
-name with `.there` is made when the first of them is reached.
+begins, with their settings in force. A line is a pattern of `<tweak set> b<block> #<place in the
+run>`; the file's name with `.there` is made when the first of them is reached.
 """
 
 from __future__ import annotations

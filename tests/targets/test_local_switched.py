@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fixtures.kernel.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.targets.local import Local
 from fixtures.terms import CellSpec, InForce, Order, Switching, Telemetry, WorkloadRun

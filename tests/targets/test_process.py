@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.targets._process import run
-from fixtures.terms import BadInput, Order, WorkloadRun
+from fixtures.terms import Order, WorkloadRun
 from fixtures.workloads import load
 from tests.programs import python
 from tests.said import SPEAK

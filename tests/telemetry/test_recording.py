@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.telemetry import sampler
 from fixtures.telemetry.sampler import FileWatch, Recording
-from fixtures.telemetry.sources import Converted, Field, Row, SourceMissing, convert
+from fixtures.telemetry.sources import Converted, Row, SourceMissing
 
 
 class _Vanishing:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fixtures.telemetry import sources as readings
 from fixtures.telemetry.proc_sources import total, usage
 from fixtures.telemetry.sampler import SOURCES
-from fixtures.telemetry.sources import Field, KeyedLines, Row, SourceMissing, convert, differences
+from fixtures.telemetry.sources import Field, KeyedLines, Row, convert, differences
 
 RECORDINGS = Path(__file__).parents[1] / "recordings/linux-6.18-2vcpu"
 COUNTS = st.one_of(st.none(), st.integers(0, 2**64 - 1))

@@ -13,7 +13,7 @@ import pytest
 from fixtures import workloads
 from fixtures.studies.io.dataset import DataSpec
 from fixtures.targets._process import run
-from fixtures.terms import BadInput, Order, WorkloadRun
+from fixtures.terms import Order, WorkloadRun
 from tests.workloads.made import BATCH, FILES, RECORD, SIZE, small
 
 # Other reads than of the data set: pages of Python's libraries that were dropped,
