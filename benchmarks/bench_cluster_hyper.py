@@ -1,11 +1,8 @@
 """Find the batch, learning rate and optimiser that reach an accuracy soonest.
 
-Jobs train a small CNN on handwritten digits until 95 % of those left out are read rightly, each
-from weights of its own; a factorial of two batches, two rates and two optimisers. Hypotheses: a
-larger batch makes steps cheaper and needs more epochs, so that it wins little; the optimiser
-matters more than the batch, and the two rates change places between optimisers (an interaction).
-`python -m analysis jobs hyper RUN` judges. Larger grids: `--vary batch=16,32,64,128 --vary
-lr=0.002,0.005,0.01`.
+Hypotheses: a larger batch makes steps cheaper and needs more epochs, so that it wins little; the
+optimiser matters more than the batch, and the two rates change places between optimisers (an
+interaction).
 """
 
 from __future__ import annotations

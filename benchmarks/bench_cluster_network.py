@@ -1,9 +1,6 @@
 """Measure how much longer data-parallel training steps take over a link that drops packets.
 
-Two ranks average their gradients over a line with a loss and a delay, made in network namespaces of
-their own (`netem`, or what stands in for it where the kernel has none; each cell says which).
-Without a delay that is `ddp_train`, 16 MB of gradients a step; over a round trip of 10 ms it is 2.2
-MB. Hypothesis: 1 % of loss makes a step longer. `python -m analysis depend network RUN` judges.
+Hypothesis: 1 % of loss makes a step longer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Measure the accuracy that label-flipping clients cost, and what robust servers keep.
 
-Ten clients learn handwritten digits for ten rounds; four are poisoned. Every job's seed is the same
-in all arms, and with it who has which samples. Hypotheses: the mean loses accuracy; the median of
-each weight, and the mean without its extremes, lose less of it and cost next to nothing. `python -m
-analysis depend report RUN` compares what the jobs learned, job by job.
+Hypotheses: the mean loses accuracy; the median of each weight, and the mean without its extremes,
+lose less of it and cost next to nothing.
 """
 
 from __future__ import annotations

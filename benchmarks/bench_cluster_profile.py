@@ -1,11 +1,8 @@
 """Measure where jobs spend their time, and which system runs which kind of job fastest.
 
-Training, inference and sleep (the control) on systems that differ by CPU limit (half, one and two),
-memory limit and replicas: one job after the other, so that none waits for another but where two
-replicas are two slots. Hypotheses: below the number of its threads a job is held back by its CPU
-limit, and more threads than CPUs cost more than they give; memory of this size limits nothing; two
-replicas of a small net spend what they gain on their gradients. `--tweaks=NAME` puts a kernel's
-settings beside. `python -m analysis jobs profile RUN` judges.
+Hypotheses: below the number of its threads a job is held back by its CPU limit, and more threads
+than CPUs cost more than they give; memory of this size limits nothing; two replicas of a small net
+spend what they gain on their gradients.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
 """Measure how long jobs wait, and whether queueing models predict it.
 
-Jobs of exponential length, 0.1 s in the mean, come to one slot or two, at loads of 0.3, 0.6 and
-0.8: at random (Poisson), and at 0.6 also like clockwork and in bursts; 300 to a stream, 50 streams,
-38 minutes. Hypotheses: at random arrivals the mean wait is Erlang's; clockwork waits less and
-bursts wait more than that, by the models of G/G/c; Little's law holds to the last digit in every
-run. A step is a job, and its time that from submission to end. What the models say beside what was
-measured is `python -m analysis queue validate RUN`.
-
-Arrivals, load and slots are chosen with `--arrivals`, `--rate`, `--slots`, `--vary jobs=N` and
-their like.
+Hypotheses: at random arrivals the mean wait is Erlang's; clockwork waits less and bursts wait more
+than that, by the models of G/G/c; Little's law holds to the last digit in every run.
 """
 
 from __future__ import annotations

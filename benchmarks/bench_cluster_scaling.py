@@ -1,12 +1,7 @@
 """Compare replicas chosen so that all jobs take the same time with one number for all jobs.
 
-Jobs whose sizes differ by a factor of four are to run for 0.5 s ±10 % each. They only take time, by
-Amdahl's law, as if the machine had a CPU for each replica; with eight CPUs and more,
-`--classes=scaling` has jobs that train. In one arm a few jobs are measured first, a law of speed-up
-is fitted to them, and each job gets the replicas by that law; the others have two, four and eight
-for all. Hypothesis: more jobs take the target where replicas are chosen, at fewer node-seconds than
-with as many as the largest job needs; noise and jobs for which no whole number fits remain.
-`python -m analysis scale report RUN` judges.
+Hypothesis: more jobs take the target where replicas are chosen, at fewer node-seconds than with as
+many as the largest job needs; noise and jobs for which no whole number fits remain.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """Compare scheduling policies on identical jobs.
 
-Jobs of several classes, with priorities, tenants, predicted times and dates by which they are due,
-come at a load of 0.8. In a block every policy meets the same arrivals. Hypotheses: the shortest job
-first waits less in the mean than the first come first, and its longest wait is longer; least slack
-keeps more promises; fair share is fairest by Jain's index. That is judged, pair by pair, by `python
--m analysis schedule report RUN`; the same streams played again in simulation are there too.
-
-Policies are chosen with `--policies`, the jobs with `--classes`.
+Hypotheses: the shortest job first waits less in the mean than the first come first, and its longest
+wait is longer; least slack keeps more promises; fair share is fairest by Jain's index.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Measure whether kernel or process settings change the speed of your own command.
 
-Hypothesis under test, one per tweak set: it makes no difference beyond ±3 %. `deeptweak run
---tweaks=X -- CMD` writes the command's file and runs this; `stock-again` changes nothing, so
-whatever is "found" there is noise.
+Hypothesis under test, one per tweak set: it makes no difference beyond ±3 %.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Compare a GPU's utilisation metrics on kernels of known size.
 
-A kernel of so many blocks of so many threads runs without a gap. Hypotheses: utilisation and GRACT
-are near 100 % however small it is; SMACT is min(blocks, SMs) / SMs times the share of time in which
-the kernel ran (duty), so that it tells one block from a full GPU; SMOCC is never above SMACT, nor
-SMACT above GRACT. Sizes are the 84 of Yousefzadeh-Asl-Miandoab et al., EuroMLSys 2023, whose
-kernels were shorter than the gaps between them, and those around the number of SMs of the GPUs of
-today's clusters. No setting of the kernel is changed; blocks are the replicates. Run alone: `pytest
-benchmarks/bench_gpu_metrics.py`; evaluated by `python -m analysis gpu-metrics`.
+Hypotheses: utilisation and GRACT are near 100 % however small it is; SMACT is min(blocks, SMs) /
+SMs times the share of time in which the kernel ran (duty), so that it tells one block from a full
+GPU; SMOCC is never above SMACT, nor SMACT above GRACT.
 """
 
 from __future__ import annotations

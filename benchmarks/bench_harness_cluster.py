@@ -1,10 +1,4 @@
-"""Measure what the harness costs on a cluster.
-
-A cell (settings in force by the agent, a Job, back again) takes at most 3 s more than the same Job
-alone, from its creation to its completion, and a worker asks the API server at most 5 times a
-second. With an operator installed, its way is timed beside the agent's. Run alone: `pytest
-benchmarks/bench_harness_cluster.py --target=kubernetes --namespace=… --image=…`.
-"""
+"""Measure what the harness costs on a cluster."""
 
 from __future__ import annotations
 

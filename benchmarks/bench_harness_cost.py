@@ -1,11 +1,4 @@
-"""Measure what the harness itself costs.
-
-It must stay far below what it measures: putting a 20-key tweak set into force, reading it back and
-restoring it takes at most 35 ms; a whole cell costs at most 12 ms of CPU apart from tweak and
-workload, one that takes turns (40 steps in ten slices) 60 ms; the sampler takes at most 0.4 % of
-one core at 10 Hz; the main job's plan takes at most 1.2 s of CPU. Run alone: `pytest
-benchmarks/bench_harness_cost.py`.
-"""
+"""Measure what the harness itself costs."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
 """Measure how format, readers, page cache and kernel settings affect training input.
 
-Batches of a scaled unet3d data set come through a real PyTorch DataLoader; the accelerator is
-emulated by sleep. Formats, readers and cache are workloads of their own (`--vary` takes others);
-tweak sets meet those in which they can show: read-ahead and I/O scheduler raw files, the writeback
-settings a job with checkpoints. Hypotheses: format and cache matter, and one depends on the other
-(what costs CPU hides the disk); read-ahead matters with a cold cache and not with a warm one, which
-is its negative control. Run alone: `pytest benchmarks/bench_io_patterns.py`.
+Hypotheses: format and cache matter, and one depends on the other (what costs CPU hides the disk);
+read-ahead matters with a cold cache and not with a warm one, which is its negative control.
 """
 
 from __future__ import annotations

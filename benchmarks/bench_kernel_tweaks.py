@@ -1,8 +1,6 @@
 """Measure whether kernel or process settings change the speed of AI training on this machine.
 
 Hypothesis under test, one per tweak set and workload: it makes no difference beyond ±3 %.
-`stock-again`, a verbatim copy of the untouched machine, always runs too: whatever is "found" there
-is noise.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """Measure what monitors and profilers cost the workload that they watch.
 
 Hypothesis: what samples once a second from another process costs nothing that shows; what runs in
-    Python's own interpreter costs, the more the oftener; what traces every call costs most. A
-    placebo and a copy of the arm without a monitor say what the harness calls a difference where
-    there is none. The verdict is on CPU seconds a step, what the monitor runs inside the workload's
-    process included; wall time stands beside it, and the CPU seconds of a monitor's own process are
-    saved with each cell. A monitor that this machine lacks is skipped. That one beside the workload
-    costs nothing is best shown inside one process, with the monitor stopped and let go on:
-    `--design=switch`.
+Python's own interpreter costs, the more the oftener; what traces every call costs most.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
 """Compare power-capping algorithms by inference throughput and by how well they keep the cap.
 
-Several processes of one network share a device; an algorithm chooses their shares, batches and
-clocks, window by window, so that the draw stays below a cap. Hypotheses: a model of the device
-finds better settings than a search that knows none; a controller with a dead band below the cap
-gives up little throughput and violates less than one that steps around the cap for ever; the
-driver's power limit alone keeps to the cap and loses throughput. That is half of the answer: share
-of time above the cap, energy and latency are told with each window, and judged together by `python
--m analysis power report RUN`.
-
-Tasks, algorithms and back-end are chosen with `--task-id`, `--algorithms`, `--power-backend` and
-their like. Without a device `replay` runs all of it on a plant made of parameters
-(`--power-parameters`), whose results are called simulated.
+Hypotheses: a model of the device finds better settings than a search that knows none; a controller
+with a dead band below the cap gives up little throughput and violates less than one that steps
+around the cap for ever; the driver's power limit alone keeps to the cap and loses throughput.
 """
 
 from __future__ import annotations

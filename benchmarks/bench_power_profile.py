@@ -1,14 +1,4 @@
-"""Measure images per second, utilisation and power for partitions, batches and clocks.
-
-Each cell is one point of a grid: tenants that infer one network with their shares and batches, at a
-clock or a throttle. The points are what a model is fitted to (`python -m analysis power traces`,
-then `fit`); a point that fails (memory, a tenant's end, a refused clock) says so and is no zero. By
-default the CPUs' small grid runs; `--profile-grid=pacing` is for a GPU that may only be read,
-`partitions` and `sweep` are PctoDL's for one that may be set (`--allow-gpu-changes`), swept over
-clocks by `--vary sm_mhz=210,360,…`, over networks (and, as `static`, the idle GPU) by `--vary
-model=resnet50,static`. A run that was interrupted goes on with `--resume`. No setting of the kernel
-is changed. Run alone: `pytest benchmarks/bench_power_profile.py`.
-"""
+"""Measure images per second, utilisation and power for partitions, batches and clocks."""
 
 from __future__ import annotations
 

@@ -64,7 +64,6 @@ def main() -> int:
 
 
 def _typed(path: str) -> str:
-    """Return what starts this command again: its name where PATH has it, else the typed path."""
     by_name = shutil.which(NAME)
     if by_name and Path(by_name).resolve() == Path(path).resolve():
         return NAME

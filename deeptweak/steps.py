@@ -1,8 +1,4 @@
-"""Mark the end of a step: `from deeptweak.steps import step`, and call `step()` after each.
-
-Under `deeptweak run` the time between two calls is a step. Without it, or in any rank but the
-first, a call does nothing. It needs nothing but Python, so this file can be copied beside a script.
-"""
+"""Mark the end of a step: `from deeptweak.steps import step`, and call `step()` after each."""
 
 from __future__ import annotations
 
