@@ -53,7 +53,6 @@ class Job:
         return self.contexts.get(expression, "")
 
     def filled(self, text: str) -> str:
-        """Fill in the templates of a text."""
         return TEMPLATE.sub(lambda found: self.value(found[1]), text)
 
 
@@ -64,11 +63,6 @@ def run_action(
     github: Mapping[str, str],
     environ: Mapping[str, str],
 ) -> Job:
-    """Run an action in a workspace.
-
-    `github` is the context of that name; `environ` what the runner's machine adds to the
-    environment.
-    """
     temporary = workspace.parent / "runner-temp"
     temporary.mkdir(exist_ok=True)
     # Every value as it is written: `true` is a text to the runner, not Python's True.

@@ -41,11 +41,7 @@ with contextlib.suppress(ImportError):
 
 @pytest.fixture(scope="session", autouse=True)
 def _patient() -> Iterator[None]:
-    """Let the harness wait for as long as a test may take: the machine may be busy.
-
-    Restore signals too: tests started in the background (`&`, nohup) may ignore them, and so would
-    all that they start.
-    """
+    """Let the harness wait for as long as a test may take: the machine may be busy."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with pytest.MonkeyPatch.context() as patch:
@@ -59,7 +55,6 @@ def _patient() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Choose a tier."""
     parser.getgroup("deeptweak tests").addoption(
         "--tier",
         choices=TIERS,
@@ -117,7 +112,6 @@ class OneProcessPerModule(LoadScopeScheduling):  # type: ignore[misc] # mypy doe
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    """Group tests for `--dist=loadscope`."""
     return OneProcessPerModule(config, log) if config.getoption("dist") == "loadscope" else None
 
 

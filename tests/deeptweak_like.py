@@ -72,11 +72,7 @@ spec:
 
 @dataclass(frozen=True)
 class Like:
-    """One configuration.
-
-    `run_effect` 0.02 makes every step of the run 2 % longer; `drift` 0.02 the last 2 % longer than
-    the first.
-    """
+    """One configuration."""
 
     name: str
     steps: int = 60

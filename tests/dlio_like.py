@@ -61,10 +61,7 @@ def io_run(*epochs: Epoch, **rest: object) -> IoRun:
 
 @dataclass(frozen=True)
 class Made:
-    """One run of DLIO and its output.
-
-    `loads` are those of every rank and epoch; `waits_s` is what an epoch takes beyond its steps.
-    """
+    """One run of DLIO and its output."""
 
     after_s: int = 0
     processes: int = 2

@@ -89,7 +89,6 @@ class FakeRoot:
         return text if path.startswith("/etc/") else text.removesuffix("\n")
 
     def script(self, stage: str, text: str, package: str = "tune") -> Script:
-        """A script that finds this tree in `$ROOT`."""
         return Script(package, stage, f"ROOT={self.root}\n{text}")
 
     def reboot(self) -> None:

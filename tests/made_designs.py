@@ -141,7 +141,6 @@ def designed(kind: str, keys: Keys, points: Mapping[str, On], made: Made = MADE)
 def designed_file(
     folder: Path, kind: str, keys: Keys, points: Mapping[str, On], made: Made = MADE
 ) -> Path:
-    """Write a run of a design to a file."""
     path = folder / f"{kind}.json"
     path.write_text(json.dumps(designed(kind, keys, points, made)), encoding="utf-8")
     return path
@@ -184,7 +183,6 @@ def seen(kind: str, keys: int, points: Mapping[str, On], log_gains: Floats) -> D
 def noise(
     rng: np.random.Generator, blocks: int, points: int, cv: float = 0.02, drift: float = 0.05
 ) -> Floats:
-    """Return noise of cells in random order, while the machine drifts from -`drift` to +`drift`."""
     order = np.array([block * points + rng.permutation(points) for block in range(blocks)])
     late = order / (blocks * points - 1) * 2 - 1
     return np.log1p(drift * late) + rng.normal(0, cv, (blocks, points))

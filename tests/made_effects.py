@@ -183,7 +183,6 @@ def ablation(
     workload: str = "cnn_train",
     missing: Sequence[tuple[Means, str]] = (),
 ) -> Effects:
-    """Make an ablation from log effects in the profile and alone; the profile sums the former."""
     terms = [term("profile", ["tuned"], sum(profile.get(name, 0.0) for name in keys), se)]
     for at, name in enumerate(keys):
         small = se * ((7 * at) % 11 - 5) / 6

@@ -21,14 +21,12 @@ def noisy(levels: Sequence[float], seed: int = 1, cv: float = 0.01) -> list[floa
 
 
 def stepped(*parts: tuple[int, float]) -> list[float]:
-    """Return levels in time, each for its number of nights."""
     return [level for nights, level in parts for _ in range(nights)]
 
 
 def night(
     at: int, times_s: Mapping[str, float], cpu: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
-    """One night's file: the mean and median time of a call in each benchmark."""
     return {
         "machine_info": {
             "node": "ci",

@@ -22,13 +22,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class MadeIo:
-    """A crossed design.
-
-    `gain(levels, tweakset)` is the log of what a combination does to samples/s.
-
-    `first` is the share of waiting that falls on the first step, by levels. `lost` are (levels,
-    tweak set, block) that are missing.
-    """
+    """A crossed design."""
 
     factors: Mapping[str, Sequence[object]] = field(
         default_factory=lambda: {"format": ("raw", "npz"), "cache": ("cold", "warm")}
@@ -173,7 +167,6 @@ def name_of(levels: Mapping[str, object]) -> str:
 
 
 def report_of(run: IoRun) -> dict[str, list[JSON]]:
-    """Return the report of a run's processes."""
     about = {
         "engine": run.engine,
         "engine_version": "2.15.0",

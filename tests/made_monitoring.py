@@ -19,12 +19,7 @@ from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
 @dataclass(frozen=True)
 class Monitor:
-    """A monitor of a made-up run; `cost` 0.13 takes 13 % more CPU a step.
-
-    `broken` maps a block to its outcome and reason.
-
-    `says` is put over what its cells tell of it.
-    """
+    """A monitor of a made-up run; `cost` 0.13 takes 13 % more CPU a step."""
 
     name: str
     kind: str = "inside"
@@ -100,7 +95,6 @@ class MadeMonitoring:
 
 
 def monitored_run(made: MadeMonitoring = MadeMonitoring()) -> JSON:
-    """Make the JSON of one saved run."""
     rng = np.random.default_rng(made.seed)
     known = {one.name: one for one in made.monitors}
     stocks = (STOCK, AGAIN) if made.none else (STOCK,)

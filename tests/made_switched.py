@@ -41,7 +41,6 @@ class Switched:
 
 
 def switched_run(made: Switched = Switched()) -> JSON:
-    """Make the JSON of one saved run."""
     rng = np.random.default_rng(made.seed)
     total = 2 * made.pairs * (made.settle + made.steps)
     gains = {arm.name: arm.gain for arm in made.arms}

@@ -23,7 +23,6 @@ EVERY_S, BEFORE_S, AFTER_S = 0.1, 1.0, 0.5
 def sampled_file(
     folder: Path, made: Made, *, gpus: int = 1, power_w: float = 60.0, name: str = "run.json"
 ) -> Path:
-    """Write one saved run and its telemetry file beside it."""
     saved = saved_run(made)
     lines = []
     for benchmark in saved["benchmarks"]:

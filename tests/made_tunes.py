@@ -34,7 +34,6 @@ class Command:
     heats: int = 0
 
     def gain(self, settings: Collection[str]) -> float:
-        """Return the true gain (log) of some settings."""
         together = self.pair_gain if frozenset(settings) >= PAIR else 0.0
         return math.log1p(together) + math.fsum(
             math.log1p(self.gains.get(name, 0.0)) for name in settings

@@ -34,7 +34,6 @@ class Done:
     out: str
 
     def lines(self, word: str) -> list[str]:
-        """Its lines with this word in them."""
         return [line for line in self.out.splitlines() if word in line]
 
 
@@ -111,7 +110,6 @@ class Place:
         return process
 
     def ended(self, process: subprocess.Popen[str]) -> Done:
-        """Wait for a session that was started."""
         return Done(process.wait(self.patience_s), (self.folder / "output").read_text())
 
     def clear_up(self) -> None:
@@ -130,7 +128,6 @@ class Place:
         return self.call(sys.executable, "-m", "fixtures", "restore")
 
     def run(self, *options: str, workload: str = "idle") -> Done:
-        """Run a session to its end."""
         return self.call(*self.command(*options, workload=workload))
 
     def call(self, *command: str) -> Done:
@@ -293,7 +290,6 @@ def stopped(pid: int) -> bool:
 
 
 def workload_of(process: subprocess.Popen[str]) -> int | None:
-    """The process of the workload that a session on this machine runs now."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for children in Path(f"/proc/{process.pid}/task").glob("*/children"):
             for pid in children.read_text().split():

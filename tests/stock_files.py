@@ -34,7 +34,6 @@ def times(seed: int, level_s: float = 0.002, rounds: int = 40) -> list[float]:
 def benchmark(
     name: str, data: Sequence[float], *, keep_data: bool = True, iterations: int = 1
 ) -> JSON:
-    """One entry of `benchmarks`."""
     stats = Stats()
     stats.data = list(data)
     found: JSON = stats.as_dict()
@@ -81,7 +80,6 @@ def document(
 
 
 def stock_file(path: Path, content: JSON) -> Path:
-    """Write one file."""
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 

@@ -25,8 +25,6 @@ START = datetime(2026, 1, 1, tzinfo=UTC) - timedelta(minutes=10)
 class Arm:
     """A tweak set of a made-up run.
 
-    `broken` maps a block to its outcome and reason ("failed", "out of memory").
-
     `odd` maps a block to the gain of a cell that went wrong there: -0.2 made it a fifth slower, for
     no reason of the tweak set's.
     """
@@ -72,7 +70,6 @@ class Made:
 
 
 def saved_run(made: Made = Made()) -> JSON:
-    """Make the JSON of one saved run."""
     rng = np.random.default_rng(made.seed)
     laid_out: list[tuple[int, str, Arm]] = []
     if made.interleaved:
@@ -135,7 +132,6 @@ def saved_run(made: Made = Made()) -> JSON:
 
 
 def saved_file(folder: Path, made: Made = Made(), name: str = "run.json") -> Path:
-    """Write one saved run to a file."""
     path = folder / name
     path.write_text(json.dumps(saved_run(made)), encoding="utf-8")
     return path

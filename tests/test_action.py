@@ -76,7 +76,6 @@ class Site:
         self.github = {"token": "the-jobs-own", "event_name": "push"}
 
     def has(self, made: Made = MADE, name: str = "run.json") -> None:
-        """Put a saved run into the checkout."""
         saved_file(self.workspace, made, name)
 
     def on_pull_request(self, comments: str = "[]", refuses: tuple[str, ...] = ()) -> None:
@@ -138,7 +137,6 @@ def comment(number: int, body: str, kind: str = "Bot") -> dict[str, Any]:
 
 
 def test_green(site: Site) -> None:
-    """A copy of stock is no slower than stock."""
     site.has()
     job = site.gate()
     assert (job.exit_code, job.outputs["ruling"], job.outputs["exit-code"]) == (0, "pass", "0")
@@ -164,7 +162,6 @@ def test_red(site: Site) -> None:
 
 
 def test_undecided(site: Site) -> None:
-    """Two blocks show nothing, and that is no pass."""
     site.has(Made(blocks=2))
     job = site.gate()
     assert (job.exit_code, job.outputs["ruling"], job.outputs["exit-code"]) == (3, "undecided", "3")
@@ -222,7 +219,6 @@ def test_the_second_updates_the_first(site: Site) -> None:
 
 
 def test_a_refused_gate_updates_the_comment_too(site: Site) -> None:
-    """Else the last pass would stand there."""
     site.on_pull_request(json.dumps([comment(5, "<!-- deeptweak-gate gpu -->\n\n## ✅ Pass")]))
     job = site.gate(baseline="nothing.json", key="gpu")
     assert site.calls()[1][:2] == ["PATCH", "repos/owner/project/issues/comments/5"]
@@ -246,7 +242,6 @@ def test_several_gates_keep_a_comment_each(site: Site) -> None:
 def test_a_notice_replaces_a_comment_that_cannot_be_written(
     site: Site, refuses: tuple[str, ...] | None, said: str
 ) -> None:
-    """A fork without permission, or a runner without the CLI."""
     site.on_pull_request(refuses=refuses or ())
     if refuses is None:
         (site.folder / "bin/gh").unlink()
@@ -334,7 +329,6 @@ def test_a_machine_without_a_baseline_does_not_pass(
 def test_a_person_can_take_the_first(
     first_run: Callable[[str, str], subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """It is not judged alone: no path is answered, so that the gate does not run."""
     done = first_run("true", "success")
     assert done.returncode == 0
     assert "::warning title=First baseline::" in done.stdout

@@ -136,7 +136,6 @@ def test_no_study_is_imported_by_another_nor_by_the_core(side: str) -> None:
 
 
 def test_imports_are_relative_in_a_folder_and_absolute_across() -> None:
-    """A folder can be read and moved alone; its dependence on another is seen at once."""
     wrong = set()
     for path in modules(*ROOMS[:3]):
         own = ".".join(path.parent.relative_to(HOUSE).parts)

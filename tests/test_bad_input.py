@@ -108,7 +108,6 @@ def untouched(place: Place) -> bool:
 def test_a_command_line_that_makes_no_sense_is_answered(
     place: Place, options: tuple[str, ...], workload: str, says: str
 ) -> None:
-    """Before the first cell."""
     assert re.search(says, refused(place.run(*options, workload=workload)))
     assert untouched(place)
 
@@ -123,7 +122,6 @@ def test_a_command_line_that_makes_no_sense_is_answered(
 def test_a_misspelt_benchmark_is_answered_with_a_suggestion(
     place: Place, tmp_path: Path, path: str, meant: str
 ) -> None:
-    """By pytest's own error, also where what the tests need is not installed."""
     (tmp_path / "hypothesis.py").write_text("raise ImportError")
     done = place.call(
         "env",
@@ -174,7 +172,6 @@ def test_a_manifest_that_cannot_be_read_is_named(place: Place, text: str, says: 
 
 
 def test_a_plan_escapes_control_characters(place: Place) -> None:
-    """They may stand in any text of a manifest."""
     path = place.manifest(
         "red", sysctl="vm.swappiness = 1\x1b[31m0", apply="echo \x1b[2J > /proc/sys/vm/\x1b[2Jx"
     )

@@ -74,7 +74,6 @@ class Shared(Local):
         return ran
 
     def values(self, paths: Sequence[str]) -> dict[str, str | None]:
-        """Or none."""
         if self.deaf:
             raise Refused("nobody answers")
         return super().values(paths)
@@ -229,7 +228,6 @@ def test_nor_is_what_was_written_over_ours(session: Harness) -> None:
 def test_a_key_unread_after_restore_is_not_called_foreign(
     session: Harness,
 ) -> None:
-    """It may be ours: its return was not seen."""
     cell = next(one for one in session.run.cells.values() if one.tweakset == "knobs")
     session.run.begin(cell)
     session.run.apply(cell)
@@ -262,7 +260,6 @@ def test_a_cell_on_a_machine_that_cannot_be_read_fails(session: Harness) -> None
 def test_stock_in_a_matrix_must_have_every_set_key_as_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A set must have the keys of the other as found, too."""
     monkeypatch.setattr(lock, "machine_held", lock.held)
     sets = [
         manifest(tmp_path, "one", {"vm.swappiness": "10"}),
@@ -312,7 +309,6 @@ def test_a_respelled_value_is_unchanged_but_a_lost_file_is_not() -> None:
 
 
 def test_a_run_that_is_gone_on_with_began_with_its_first_session() -> None:
-    """The findings of its measured cells on this node count, not the present values."""
     found = Baseline({SWAPPINESS: "vm.swappiness"}, {SWAPPINESS: "33"})
     other = {"outcome": "measured", "node": "b", "tweak": {"before": {"vm.swappiness": "1"}}}
     failed = {"outcome": "failed", "node": "a", "tweak": {"before": {"vm.swappiness": "2"}}}

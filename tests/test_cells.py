@@ -48,7 +48,6 @@ def test_more_cells_than_a_session_can_hold_are_refused_at_once() -> None:
 def test_inside_a_block_a_workload_runs_in_one_stretch(
     workloads: list[str], sets: list[str], blocks: int, seed: int
 ) -> None:
-    """Arms that are compared run close in time."""
     found = randomized_blocks("study", every_pair(workloads, sets), blocks, seed)
     stretches = [key for key, _ in itertools.groupby(found, key=lambda c: (c.block, c.workload))]
     assert len(stretches) == blocks * len(workloads)
@@ -94,7 +93,6 @@ def test_every_set_comes_first_in_a_block_equally_often() -> None:
 
 
 def test_a_set_meets_the_workloads_its_manifest_names() -> None:
-    """And stock runs where there is something to compare it with."""
     tcp = TweakSet("tcp", workloads=("ddp",))
     assert pairs(["cnn", "ddp"], [tcp], crossed=False) == [
         ("ddp", "stock"),

@@ -184,7 +184,6 @@ def test_a_tweak_set_meets_the_variants_it_is_for() -> None:
 
 
 def test_the_study_says_whether_its_workloads_are_the_question(tmp_path: Path) -> None:
-    """Unless a tweak set is named: then those that it is for."""
     study = replace(STUDY, workloads=("idle", "checkpoint_train"), tweaks=("writeback-eager",))
     for compares, met in ((True, {"idle", "checkpoint_train"}), (False, {"checkpoint_train"})):
         found = planned(tmp_path, replace(study, compares_workloads=compares))
@@ -246,7 +245,6 @@ def test_a_variant_that_cannot_run_is_skipped_with_its_reason(tmp_path: Path) ->
 def test_a_plan_lists_data_sets_to_make_and_their_extra_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the variants that will run."""
     monkeypatch.setattr(
         Made,
         "outlook",
@@ -276,7 +274,6 @@ class Open(Local):
 def test_data_sets_are_made_once_for_cells_that_will_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not for what is skipped. What the making says is said at once."""
     asked: list[tuple[list[object], Path]] = []
 
     def data_sets(
@@ -314,7 +311,6 @@ def test_a_disk_that_is_too_small_ends_it_before_the_first_cell(
 def test_a_workload_of_a_target_is_no_variant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model that a cluster serves has no parameters of ours, whatever its name."""
     monkeypatch.setattr(workloads, "_BROUGHT", {})
     workloads.bring("phi-4", Workload({"steps": 1, "warmup_steps": 0}))
     assert names(tmp_path, target="kubernetes") == ["phi-4"]
@@ -325,7 +321,6 @@ def test_a_workload_of_a_target_is_no_variant(
 
 
 def test_a_study_is_called_as_its_file_is() -> None:
-    """The read side names the file by it, in the command that measures a run again."""
     declared = {
         file.stem: ast.parse(file.read_text())
         for file in (Path(__file__).parents[1] / "benchmarks").glob("*.py")
@@ -359,7 +354,6 @@ def test_a_study_is_called_as_its_file_is() -> None:
 def test_studies_other_than_the_main_job_must_be_named(
     place: Place, named: str, studies: set[str]
 ) -> None:
-    """A new study does not make the main job longer."""
     command = [sys.executable, "-m", "pytest", *named.split(), "--collect-only", "-q"]
     done = place.call(
         *command,

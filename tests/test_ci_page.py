@@ -25,12 +25,10 @@ COMMAND = re.compile(r"(?:python -m analysis|deeptweak) ([a-z]+)((?: [^`'#\n]*)?
 
 
 def blocks(language: str) -> list[str]:
-    """Code blocks of the page in one language."""
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Each command of the page with the options it uses."""
     for command, rest in COMMAND.findall(PAGE):
         yield command, re.findall(r"(--[\w-]+)", rest)
 

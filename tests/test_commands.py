@@ -50,7 +50,6 @@ def call(
 
 
 def test_list_names_all_that_can_be_named(call: Callable[..., Done]) -> None:
-    """Of tweak sets, workloads and designs with what they are."""
     done = call("list")
     assert done.code == 0
     described = [(tweakset.name, tweakset.description) for tweakset in tweaks.resolve("all")]
@@ -151,7 +150,6 @@ def test_doctor_reports_whether_each_tweak_set_can_be_applied(
 def test_a_journal_that_somebody_edited_is_not_guessed_at(
     place: Place, command: Callable[..., Done]
 ) -> None:
-    """One line: where, and what to do by hand."""
     place.state.mkdir()
     (place.state / "journal.jsonl").write_text("not a record\n")
     (place.state / "journal.jsonl").chmod(0o600)
@@ -165,7 +163,6 @@ def test_a_journal_that_somebody_edited_is_not_guessed_at(
 def test_restore_from_a_damaged_journal_ends_with_2(
     call: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All is back, yet a person should look; then there is nothing more to restore."""
     fake = fake_root.make(tmp_path)
     monkeypatch.setattr(commands, "Machine", fake.machine)
     monkeypatch.setattr(lock, "machine_held", lambda *_: contextlib.nullcontext())
@@ -209,7 +206,6 @@ def test_restore_puts_back_the_gpu_of_a_killed_run(place: Place, tmp_path: Path)
 def test_detect_gpu_names_the_studys_gpu_and_sets_the_exit_code(
     place: Place, tmp_path: Path
 ) -> None:
-    """The stand-in is none of them; this machine may have none, or any."""
     place.environment = {"LD_LIBRARY_PATH": str(library(tmp_path))}
     done = place.call(sys.executable, "-m", "fixtures.studies.power", "detect-gpu")
     assert (done.code, done.out.partition(":")[0]) == (1, "Fake GPU")

@@ -83,7 +83,6 @@ def test_both_untouched_arms_are_declared_the_baseline(
 
 
 def test_an_arm_that_was_left_out_is_no_baseline(tmp_path: Path) -> None:
-    """By -k, under one of two workloads."""
     found = planned(tmp_path, workloads="idle,python_loop")
     assert found.baseline_of("study") == ["stock", "stock-again"]
     cells = found.cells.values()
@@ -179,7 +178,6 @@ def test_a_design_file_is_for_one_study(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", ["banana", "1 2 3", "1.5", "0x"])
 def test_a_level_of_a_number_that_is_none_is_refused(tmp_path: Path, level: str) -> None:
-    """By the manifest's own value, with the place, which in a design file is a line."""
     says = (
         f"vm.swappiness cannot be set to {level!r}: it needs a whole number, such as '10'. "
         "Correct the level, or drop it."
@@ -221,7 +219,6 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
 def test_a_file_equal_to_the_designs_layout_keeps_that_design(
     tmp_path: Path,
 ) -> None:
-    """Written by one session, read by the next: the same cells, points, and notes."""
     keys = KEYS | {"vm.swappiness": "1/30/10", "vm.min_free_kbytes": "70000"}
     first = planned(
         tmp_path, design="fractional", resolution=4, tweaks=manifest(tmp_path, "more", keys)
@@ -244,7 +241,6 @@ def test_a_file_equal_to_the_designs_layout_keeps_that_design(
 
 
 def test_a_file_without_factors_is_a_matrix(tmp_path: Path) -> None:
-    """Tweak sets of the catalogue need no --tweaks."""
     rows = "1,1,idle,stock,N,\n2,1,idle,memory-reclaim,N,\n"
     found = by_file(tmp_path, rows, "order,block,workload,tweakset,run,reason\n", tweaks=None)
     assert [cell.tweakset for cell in found.cells.values()] == ["stock", "memory-reclaim"]
@@ -411,7 +407,6 @@ def by_itself(folder: Path, **options: Any) -> RunPlan:
 def test_a_study_supplies_the_design_and_time_not_given(
     tmp_path: Path, options: dict[str, Any], design: str | None, budget_s: float | None
 ) -> None:
-    """Jobs that are drawn once, and monitors, take no turns."""
     found = by_itself(tmp_path, **options)
     assert (found.options.design, found.options.budget_s, found.takes_turns) == (
         design,
@@ -442,7 +437,6 @@ def test_studies_that_are_laid_out_in_two_ways_are_two_runs(tmp_path: Path) -> N
 def test_any_number_of_steps_comes_in_equal_slices(
     tmp_path: Path, steps: int, of_a_slice: int
 ) -> None:
-    """Of four where that divides it, and at least two of them."""
     found = by_itself(tmp_path, steps=steps)
     order = found.order_of(next(iter(found.cells.values())))
     assert (order.steps, order.slice_steps) == (steps, of_a_slice)

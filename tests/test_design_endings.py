@@ -68,7 +68,6 @@ def test_one_block_says_why_nothing_can_be_named(place: Place) -> None:
 
 
 def test_a_gate_still_judges_each_tweak_set(place: Place) -> None:
-    """Of the comparisons it is made of none is shown twice; its exit code stays its own."""
     (place.folder / "limits.yaml").write_text("max_regression: 95%\n")
     done = ended(place, "--design=ablation", "--blocks=3", f"--gate={place.folder}/limits.yaml")
     assert done.code == 0, done.out

@@ -117,7 +117,6 @@ def something_else(path: Path, kind: str) -> None:
     ],
 )
 def test_what_is_no_file_is_refused_and_never_waited_for(path: Path, kind: str, says: str) -> None:
-    """A pipe without a writer would be waited for, a device never ends."""
     something_else(path, kind)
     for call in (design_file.read, design_file.is_there, lambda path: DesignFile(path, SHEET)):
         with pytest.raises(BadInput) as refused:

@@ -43,7 +43,6 @@ def test_a_level_that_the_kernel_refuses_costs_only_its_points(place: Place) -> 
 
 
 def test_a_plan_fits_a_page_and_shows_what_scripts_write(place: Place) -> None:
-    """Of the machine as found it says what that is."""
     place.manifest(
         "knobs", sysctl=KNOBS, apply="# none\necho long > /proc/sys/kernel/printk_devkmsg"
     )

@@ -240,7 +240,6 @@ def test_a_budget_is_spent_on_whole_blocks(place: Place) -> None:
 
 
 def test_an_unwritable_file_ends_the_run_before_the_first_cell(place: Place) -> None:
-    """With the machine released."""
     said = refused(place.run(*options(place, "ablation", "--design-file=/nowhere/design.csv")))
     assert (
         "--design-file=/nowhere/design.csv: cannot be written (No such file or directory). Use "
@@ -322,7 +321,6 @@ def test_after_a_kill_the_file_says_what_is_left(place: Place) -> None:
 def test_what_failed_is_tried_again_with_resume_and_nothing_else(
     place: Place, more: tuple[str, ...]
 ) -> None:
-    """A finished run with rows F keeps cells for that; a mended level is then measured."""
     columns = (
         "order,block,workload,tweakset,vm.swappiness,vm.dirty_rati,net.core.rmem_max,run,reason\n"
     )

@@ -35,7 +35,6 @@ REASONS = st.text(SEEN).map(lambda text: " ".join(text.split()))
 
 @st.composite
 def designs(draw: st.DrawFn) -> tuple[list[Row], list[str]]:
-    """Rows that a design may have, and its factors."""
     factors = draw(st.lists(NAMES.map("vm.{}".format), unique=True, max_size=4))
     keys = draw(
         st.lists(st.tuples(NAMES, NAMES, st.integers(1, 99)), unique=True, min_size=1, max_size=8)

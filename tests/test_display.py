@@ -246,7 +246,6 @@ def test_what_is_in_force_is_said_in_a_few_words(
 def test_what_a_script_wrote_is_shown_before_side_effects(
     run: Session, cells: list[CellSpec]
 ) -> None:
-    """With the device's name, where several have such a file."""
     (cell,) = {cell.tweakset: cell for cell in cells if cell.tweakset == "thp-never"}.values()
     thp = "/sys/kernel/mm/transparent_hugepage/enabled"
     changed = {"/proc/sys/vm/min_free_kbytes": ["1", "2"], thp: ["madvise", "never"]}
@@ -259,7 +258,6 @@ def test_what_a_script_wrote_is_shown_before_side_effects(
 
 
 def test_everything_a_restore_did_is_said() -> None:
-    """Values put back, values left to others, failures, and other notes."""
     result = Restored(
         back={
             "/sys/kernel/mm/transparent_hugepage/enabled": (

@@ -136,7 +136,6 @@ def test_a_state_folder_that_cannot_be_written_is_in_the_way(
 
 
 def test_clocks_that_vary_and_shared_cores_are_worth_a_look(tmp_path: Path) -> None:
-    """Nothing where the files do not exist, or have their steady values."""
     cpu = "sys/devices/system/cpu"
     files = {
         "cpufreq/policy0/scaling_governor": ("schedutil", "performance"),

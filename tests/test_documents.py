@@ -128,7 +128,6 @@ RECORDS = st.one_of(
 
 @given(RECORDS)
 def test_what_is_sent_is_what_arrives(record: object) -> None:
-    """Type and value; a line of JSON has no other line break in it."""
     line = json.dumps(to_json(record))
     assert "\n" not in line
     back = from_json(type(record), json.loads(line))

@@ -49,7 +49,6 @@ def test_without_a_command_it_says_what_there_is_and_fails(monkeypatch: pytest.M
 def test_the_version_is_that_of_pyproject(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The one place that has it; CHANGELOG.md begins with the same."""
     project = tomllib.loads((HOUSE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert called("--version", monkeypatch=monkeypatch) == 0
     assert capsys.readouterr().out == f"deeptweak {project['version']}\n"

@@ -59,7 +59,6 @@ def test_facts_are_what_the_kernel_shows(root: Path) -> None:
 
 
 def test_unknown_facts_are_left_out_never_guessed(tmp_path: Path) -> None:
-    """No empty text, no null, no zero."""
     found = host.facts(tmp_path)
     assert found.keys().isdisjoint(
         {
@@ -76,7 +75,6 @@ def test_unknown_facts_are_left_out_never_guessed(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_known_of_a_moment_is_null(tmp_path: Path) -> None:
-    """As the schema has it; NaN would not even be JSON."""
     found = host.now(tmp_path)
     assert (found["boot_id"], found["uptime_s"]) == (None, None)
 

@@ -109,7 +109,6 @@ def test_a_signal_mid_cell_restores_and_saves_finished_cells(
 
 
 def test_a_signal_while_the_summary_is_made_costs_that_at_most(place: Place) -> None:
-    """All was measured, and is saved; the machine was put back, and that is said."""
     process = place.start(
         f"--tweaks={place.manifest('none', ulimit='nofile=512')}",
         "--blocks=1",
@@ -156,7 +155,6 @@ def killed(place: Place, value: int, *more: str, finished: int = 1) -> int | Non
 
 
 def test_restore_after_a_kill_puts_the_machine_back_and_reports(place: Place) -> None:
-    """Once: the second time there is nothing to do."""
     found, value = swappiness(), another_swappiness()
     killed(place, value)
     done = place.restore()
@@ -194,7 +192,6 @@ def test_the_next_run_after_a_kill_first_restores_the_machine(place: Place) -> N
 def test_a_value_changed_by_others_since_is_reported_and_kept(
     place: Place,
 ) -> None:
-    """After the kill an administrator sets it himself: his value stays."""
     found, value = swappiness(), another_swappiness()
     killed(place, value)
     theirs = value + 3

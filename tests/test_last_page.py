@@ -31,8 +31,6 @@ def test_text_and_status_come_back_whole() -> None:
 
 @pytest.mark.parametrize("number", STOPPING)
 def test_a_signal_ends_the_summary_and_not_the_session(number: int) -> None:
-    """A second one is heard and does nothing."""
-
     def stopped() -> tuple[str, int]:
         parent = os.getppid()
         while True:
@@ -45,7 +43,6 @@ def test_a_signal_ends_the_summary_and_not_the_session(number: int) -> None:
 
 
 def test_work_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted in time of work: a busy machine does not cut it short."""
     monkeypatch.setattr(display, "CLOSING_CPU_S", 0.2)
 
     def endless() -> tuple[str, int]:

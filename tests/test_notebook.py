@@ -66,7 +66,6 @@ def ended(place: Path) -> list[nbformat.NotebookNode]:
 
 
 def shown(cells: list[nbformat.NotebookNode], words: str, kind: str) -> str:
-    """Return the output of the one cell with these words, as one kind of content."""
     (cell,) = (cell for cell in cells if words in cell.source)
     (data,) = (out.data for out in cell.outputs if kind in out.get("data", {}))
     return str(data[kind])

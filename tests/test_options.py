@@ -60,7 +60,6 @@ def test_help_shows_few_options_and_those_of_named_studies() -> None:
 
 
 def test_there_are_few_options_in_all() -> None:
-    """New features go into a parameter of a workload, a file or an existing name."""
     known = get_config()._parser
     before = set(map(id, known.optparser._actions))
     options.add_options(known, ["benchmarks/"], HOUSE)

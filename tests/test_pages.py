@@ -182,7 +182,6 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_links_lead_somewhere() -> None:
-    """Links to files of the repository, and to their headings, in every page."""
     links = [
         (page, link)
         for page in PAGES
@@ -245,7 +244,6 @@ def test_the_readme_names_formats_of_the_table() -> None:
 
 
 def test_files_of_the_repository_in_examples_exist() -> None:
-    """Help that names a saved run is tried as it stands."""
     sources = [
         path.read_text(encoding="utf-8") for path in (ROOT / "analysis/commands").glob("*.py")
     ]

@@ -15,7 +15,6 @@ BYTES = Parameter(kind=int, above=True, unit="bytes")
 
 @given(st.floats(0.001, 60))
 def test_a_number_is_its_own_name(value: float) -> None:
-    """Written down and given again it means the same, and whole numbers have no point."""
     found = INTERVAL.read("interval_s", str(value))
     assert found == value
     assert INTERVAL.read("interval_s", str(found)) == found

@@ -47,7 +47,6 @@ def test_a_resumed_run_keeps_its_id_finished_cells_and_telemetry(
 
 
 def test_a_resumed_run_goes_on_writing_where_the_first_stopped(tmp_path: Path) -> None:
-    """Interrupted twice, it is resumed with the cells of both parts."""
     interrupted(tmp_path, "a")
     ProgressFile(tmp_path, "plan", "second", resume=True).add(record("b"), {})
     assert list(ProgressFile(tmp_path, "plan", "third", resume=True).finished) == ["a", "b"]
@@ -77,7 +76,6 @@ def test_a_torn_header_is_a_run_without_finished_cells(tmp_path: Path) -> None:
 
 
 def test_cells_that_were_not_measured_run_again(tmp_path: Path) -> None:
-    """A failure may be due to the interruption."""
     interrupted(tmp_path, "a").add(record("b", "failed"), {})
     assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a"]
 
@@ -89,7 +87,6 @@ def test_without_resume_a_run_starts_anew(tmp_path: Path) -> None:
 
 
 def test_resuming_a_run_never_begun_is_refused_with_advice(tmp_path: Path) -> None:
-    """Before anything is created."""
     with pytest.raises(
         BadInput, match=r"--resume: no interrupted run of this plan .* Check seed, blocks, steps"
     ):
@@ -123,7 +120,6 @@ SETS = [STOCK, STOCK_AGAIN, parse(MANIFEST, "one")]
 def test_another_plan_has_another_digest(
     cells_: list[CellSpec], sets: list[TweakSet], steps: int | None
 ) -> None:
-    """Half of one experiment and half of another must not become one run."""
     assert digest(cells_, sets, steps) != digest(planned(), SETS, 5)
 
 

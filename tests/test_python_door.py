@@ -25,7 +25,6 @@ POLICY = {"arm": "policy", "baseline": "fifo"}
 
 
 def test_the_import_is_cheap() -> None:
-    """A training script imports it for its steps."""
     code = (
         "import sys, deeptweak; print({'pandas', 'numpy', 'analysis', 'control'} & {*sys.modules})"
     )
@@ -70,7 +69,6 @@ def test_another_module_of_that_name_is_named(tmp_path: Path) -> None:
 def test_a_comparison_is_the_command_s(
     words: list[str], given: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Data, table and text: to the last digit, and to the letter."""
     runs = deeptweak.load(GATE)
     codes = {
         form: (main(["compare", GATE, *words, *form]), capsys.readouterr())
@@ -195,7 +193,6 @@ def test_a_report_is_written_and_never_over_another_file(tmp_path: Path) -> None
 
 
 def test_a_report_is_the_command_s(tmp_path: Path) -> None:
-    """To the letter; of the files of one run the longest is reported."""
     runs = resumed(tmp_path)
     page = tmp_path / "r.html"
     assert main(["report", *map(str, runs), "--output", str(page)]) == 0

@@ -82,7 +82,6 @@ def ran(
 
 
 def test_a_cell_begins_without_an_outcome() -> None:
-    """So that one cut off by a crash can never be taken for measured."""
     found = opened()
     assert (found["id"], found["workload"], found["tweakset"], found["block"]) == (
         "study/idle-one-b1",
@@ -213,7 +212,6 @@ def test_metrics_are_sums_and_quantiles_of_the_measured_steps(
 
 
 def test_a_told_rate_is_a_column_and_its_median_a_metric() -> None:
-    """The warm-up's is left out of the median."""
     rates = enumerate((900.0, 10.0, 40.0, 20.0))
     found = ran([replace(step(n, 1.0, warmup=n == 0), rate_per_s=rate) for n, rate in rates])
     assert found["steps"]["rate_per_s"] == [900.0, 10.0, 40.0, 20.0]
@@ -252,7 +250,6 @@ def test_telemetry_keeps_its_summary_and_why_a_source_is_missing() -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
 def test_rounding_keeps_what_a_sensor_means(value: float, count: int) -> None:
-    """Nine digits, or a millionth of a unit; counts to the last one; None stays None."""
     rounded = record.rounded_columns({"x": [value, None], "n": [count]})
     assert rounded["x"][0] == pytest.approx(value, rel=1e-8, abs=1e-300)
     assert rounded["x"][1] is None

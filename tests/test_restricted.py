@@ -79,7 +79,6 @@ def test_an_unwritable_state_folder_is_named_with_advice(place: Place) -> None:
 
 
 def test_an_unwritable_results_folder_is_refused_before_a_run(place: Place) -> None:
-    """Not after an hour of measuring."""
     place.storage.mkdir(mode=0o755)
     done = place.run("--tweaks=thp-never", "--blocks=1", "--steps=2", "--benchmark-save=one")
     assert done.code == 2

@@ -59,7 +59,6 @@ def test_an_unsaved_run_is_saved_without_measuring_again(unsaved: Place, tmp_pat
 
 
 def test_another_plan_does_not_go_on_from_it(unsaved: Place) -> None:
-    """test_progress.py has the differences that make another plan."""
     done = unsaved.run(*options(unsaved, seed=2), "--resume")
     assert done.code == 2
     assert done.lines("--resume: no interrupted run of this plan")

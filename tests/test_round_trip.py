@@ -141,7 +141,6 @@ def test_every_cell_is_read_with_its_outcome_and_reason(loaded: Loaded) -> None:
 
 
 def test_a_cell_that_failed_after_measuring_is_no_benchmark(written: dict[str, Any]) -> None:
-    """pytest-benchmark alone would save it as if it had passed."""
     assert sorted(b["extra_info"]["id"] for b in written["benchmarks"]) == [
         "study/idle-memory-reclaim-b1",
         "study/idle-stock-again-b1",

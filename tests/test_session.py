@@ -238,7 +238,6 @@ def test_on_a_terminal_one_line_says_what_is_in_force_now(tmp_path: Path) -> Non
 
 
 def test_a_finished_run_leaves_nothing_behind(place: Place, session: Done) -> None:
-    """No journal, no progress, no scratch."""
     assert session.code == 2
     assert sorted(p.name for p in place.state.iterdir()) == ["journal.closed", "lock"]
     assert list((place.storage / "progress").iterdir()) == []

@@ -253,7 +253,6 @@ def test_what_makes_no_sense_is_answered_before_anything_runs(
 
 
 def test_where_fewer_nodes_are_free_the_others_take_the_blocks(tmp_path: Path) -> None:
-    """And the reason is said."""
     place = place_in(tmp_path, **{FLEET_NODES: "2"})
     done = place.run(*options(place, "-n", "3", "--benchmark-save=x"))
     assert done.code == 0, done.out
@@ -357,7 +356,6 @@ def test_a_signal_restores_every_node_and_saves_finished_cells(
 
 
 def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) -> None:
-    """Finished cells are kept; no worker takes over half a block."""
     place = halting
     process = in_the_middle(place)
     finished = {name for name, record in place.finished().items() if record["node"] == "node-1"}
@@ -381,7 +379,6 @@ def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) ->
 def test_workers_of_a_killed_controller_end_and_restore_nodes(
     halting: Place,
 ) -> None:
-    """Finished cells are kept: --resume does not measure a whole block again."""
     place = halting
     process = in_the_middle(place)
     kept = place.finished()

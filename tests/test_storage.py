@@ -57,7 +57,6 @@ def test_a_reader_never_sees_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_full_disk_keeps_the_old_file_and_no_partial_one(tmp_path: Path) -> None:
-    """And the error names the file that was wanted, not the one beside it."""
     path = tmp_path / "run.json"
     path.write_bytes(b"old")
     out = with_full_disk(
@@ -100,7 +99,6 @@ def test_runs_are_numbered_as_by_pytest_benchmark_itself(
 def test_what_cannot_be_saved_leaves_no_file_and_the_reason(
     tmp_path: Path, save: str, name: str
 ) -> None:
-    """No exception: the verdicts are still worth printing."""
     out = with_full_disk(
         "storage = AtomicStorage(sys.argv[1], Logger(Logger.QUIET), 'machine')\n"
         f"print(json.dumps([storage.{save}, storage.saved, storage.error.filename]))",
@@ -128,7 +126,6 @@ ROWS = st.lists(st.dictionaries(st.sampled_from(("job", "end_s")), JSON, max_siz
 def test_a_run_is_read_back_as_it_was_saved(
     tmp_path_factory: pytest.TempPathFactory, report: Json, facts: object
 ) -> None:
-    """With each cell's record beside it, and a foreign benchmark between them."""
     folder = tmp_path_factory.mktemp("saved")
     run = saved_run()
     run["benchmarks"].insert(
@@ -151,7 +148,6 @@ def test_a_run_is_read_back_as_it_was_saved(
 def test_the_file_of_an_interrupted_run_survives_its_resumption(
     storage: AtomicStorage,
 ) -> None:
-    """Both are of one run, by one name; each has a record of its own."""
     part, whole = saved_run(Made(blocks=3)), saved_run(Made(blocks=4))
     assert part["deeptweak"]["run_id"] == whole["deeptweak"]["run_id"]
     paths = []

@@ -38,7 +38,6 @@ def test_each_file_has_options() -> None:
 
 @pytest.mark.parametrize("dest", OWNED)
 def test_an_option_has_help_and_studies_but_no_default(dest: str) -> None:
-    """An omitted option is absent, so that a study keeps its own choice."""
     option, studies_that_take_it, how, _ = OWNED[dest]
     assert option.startswith("--")
     assert how["help"]
@@ -50,7 +49,6 @@ def test_an_option_has_help_and_studies_but_no_default(dest: str) -> None:
 
 @pytest.mark.parametrize("dest", NAMES)
 def test_the_help_has_every_name_that_there_is(dest: str) -> None:
-    """Though it is written without asking for them, which would take long."""
     assert set(NAMES[dest]) <= set(re.findall(r"[\w-]+", OWNED[dest].how["help"]))
 
 
@@ -103,7 +101,6 @@ STUDIES = sorted(
 @pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES)
 def test_without_a_study_the_rest_is_whole(study: str, tmp_path: Path) -> None:
-    """Its folders of both sides, its commands and benchmarks are taken out of a copy."""
     own = {path.stem for path in HOUSE.glob(f"fixtures/studies/{study}/workloads/*.py")}
     for path in HOUSE.iterdir():
         if path.name in {"analysis", "fixtures", "benchmarks"}:

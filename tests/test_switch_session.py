@@ -53,11 +53,7 @@ def going_to_and_fro(
     values: Sequence[object],
     moment: Callable[[], bool] = lambda: True,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Hold a session that switches through these values, then to the last, per 0.2 s segment.
-
-    It stands still for the block, with the last value in force, its workload running, and at a
-    certain `moment`.
-    """
+    """Hold a session that switches through these values, then to the last, per 0.2 s segment."""
     process = place.start(
         "--design=switch", tweaks, "--blocks=1", "--steps=80", "--benchmark-save=one"
     )
@@ -124,7 +120,6 @@ def test_ctrl_c_between_two_segments_puts_the_machine_back(place: Place) -> None
 
 
 def test_a_session_that_is_killed_is_finished_by_restore(place: Place) -> None:
-    """In whichever arm it was."""
     found, value = swappiness(), another_swappiness()
     with going_to_and_fro(
         place, typed(place, value), swappiness, (value, found, value, found)
@@ -208,7 +203,6 @@ def test_what_a_script_sets_takes_turns_from_segment_to_segment(
 
 
 def test_restore_finishes_a_killed_session_with_a_script(place: Place, huge_set: str) -> None:
-    """In whichever arm it was, its undo script included."""
     found, value = huge_pages(), huge_set.rpartition("-")[2]
     with going_to_and_fro(
         place, f"--tweaks={huge_set}", huge_pages, (value, found, value, found, value)

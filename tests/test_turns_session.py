@@ -42,7 +42,6 @@ def in_a_slice(place: Place, *options: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
-    """A process limit, which is of a start, takes turns too."""
     value = another_swappiness()
     typed = place.manifest("typed", sysctl=f"vm.swappiness = {value}")
     limited = place.manifest("limited", ulimit="nofile=512")

@@ -66,7 +66,6 @@ def test_variants_are_saved_by_name_with_all_their_parameters(place: Place) -> N
 
 
 def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
-    """Written by a first run, edited to one variant, and run alone."""
     design = place.folder / "design.csv"
     assert crossed(place, f"--design-file={design}").code == 0
     assert {row.workload for row in design_file.read(design).rows} == {SLOW, SLOWER}

@@ -123,7 +123,6 @@ CLASHES = {
 def test_two_names_for_one_setting_cannot_vary_independently(
     sections: dict[str, str], pair: tuple[str, str]
 ) -> None:
-    """Without one of them the other still says it, and the first would be acquitted."""
     with pytest.raises(BadInput) as refusal:
         factors(parse(manifest(sections), "p", "p.yaml"))
     words = str(refusal.value)

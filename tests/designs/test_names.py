@@ -21,7 +21,6 @@ WORDS = (
 
 
 def test_a_cell_is_found_by_its_keys_name(tmp_path: Path) -> None:
-    """All but the key is another cell than the key alone."""
     file = tmp_path / "odd_name.yaml"
     sections = {
         "sysctl.conf": "vm.vfs_cache_pressure=50\nnet/ipv4/conf/eth0.1/rp_filter=2",

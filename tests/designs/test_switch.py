@@ -54,7 +54,6 @@ def test_monitors_take_many_short_turns() -> None:
 
 
 def test_a_set_with_a_start_time_setting_is_skipped_whole() -> None:
-    """It is skipped whole: half a tweak set would be another one, under its name."""
     plan = Plan(writes=(Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),))
     sysctl = Tweak("sysctl", "vm.swappiness", "10")
     assert switch.run_time_only(TweakSet("x", tweaks=(sysctl,)), plan) == plan

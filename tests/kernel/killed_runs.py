@@ -119,8 +119,6 @@ def alone(name: str) -> Iterator[tuple[str, ...]]:
 
 @dataclass
 class Ground:
-    """The machine as it was found, and a folder for the runs."""
-
     folder: Path
     place: Place
     rng: random.Random
@@ -151,7 +149,6 @@ class Ground:
         return lambda: pytest.main(words)
 
     def command(self, tweaks: str, *words: str) -> Work:
-        """`deeptweak run` on a command, in which a step is a run."""
         options = [
             "run",
             f"--tweaks={tweaks}",
@@ -240,10 +237,7 @@ Round = Callable[[Ground], bool]  # one run that is killed; was it still there?
 def at_some_moment(
     work: Callable[[Ground], Work], journals: int = 1, within_s: float = 0.4, code: int = 0
 ) -> Round:
-    """Kill a run anywhere in its time, or in one of the so many times that it has a journal.
-
-    `code` is the exit code of a run that nobody kills.
-    """
+    """Kill a run anywhere in its time, or in one of the so many times that it has a journal."""
     length_s: list[float] = []
 
     def once(ground: Ground) -> bool:
@@ -335,10 +329,7 @@ _CELLS = at_some_moment(cells, 3)
 
 
 def by_a_stranger(ground: Ground) -> bool:
-    """Root's run was killed, and a user without the right to put it back tries: nothing changes.
-
-    Then root does.
-    """
+    """Root's run was killed, and a user without the right to put it back tries: nothing changes."""
     killed = _CELLS(ground)
     journal = ground.place.state / "journal.jsonl"
     before, text = ground.tunables.snapshot(), journal.read_bytes() if journal.exists() else b""
@@ -351,10 +342,7 @@ def by_a_stranger(ground: Ground) -> bool:
 
 
 def the_second_waits(ground: Ground) -> bool:
-    """Two harnesses want one key.
-
-    The first is killed, and the second, which waits, puts back what it left, and measures.
-    """
+    """Two harnesses want one key."""
     first = ground.start(cells(ground, 1500))
     waiting.until(lambda: ground.begun() or not runs(first), every_s=0.002)
     second = ground.start(

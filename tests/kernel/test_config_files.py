@@ -119,7 +119,6 @@ def test_what_a_script_did_to_files_is_seen_and_undone(
     ],
 )
 def test_a_large_file_that_was_there_is_to_be_put_back_by_hand(fake: FakeRoot, script: str) -> None:
-    """Its content, known by size and hash; all else about it comes back by itself then."""
     fake.put(SECRET, "#" * 2_000_000)
     machine, before = fake.machine(), everything(fake)
     machine.apply("x", [], [fake.script("apply", script)])
@@ -206,7 +205,6 @@ def test_a_text_is_no_state(text: str) -> None:
 
 
 def test_people_are_shown_a_line(fake: FakeRoot) -> None:
-    """With the brackets of a udev rule: they are no choice."""
     tunables, me = Tunables(fake.root), f"{os.geteuid()}:{os.getegid()}"
     assert shown(tunables.read(SECRET)) == f"file 0600 {me} 2020-09-13T12:26:40Z: options x y=1"
     assert shown(tunables.read(LINK)) == f"link {me} 2020-09-13T12:26:40Z: ../sysctl.conf"

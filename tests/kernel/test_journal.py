@@ -116,7 +116,6 @@ def test_a_damaged_journal_is_never_no_journal(
 
 
 def test_a_process_keeps_its_journal_although_the_files_are_gone(tmp_path: Path) -> None:
-    """Whole state folders have been removed by scripts."""
     journal = written(tmp_path / "state")
     shutil.rmtree(tmp_path / "state")
     assert journal.exists()
@@ -128,7 +127,6 @@ def test_a_process_keeps_its_journal_although_the_files_are_gone(tmp_path: Path)
 def test_leftovers_of_a_run_killed_at_its_start_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No journal yet, so nothing was changed."""
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", lambda _self, _to: os._exit(0))
         if (pid := os.fork()) == 0:
@@ -171,7 +169,6 @@ def without(name: str) -> dict[str, Any]:
 def test_a_first_line_of_another_shape_is_not_guessed_at(
     tmp_path: Path, begin: dict[str, Any], what: str
 ) -> None:
-    """Refused in one line that says where and what to do; the journal stays."""
     Journal(tmp_path).begin(begin)
     with pytest.raises(Refused, match=NO_RECORD.format(line=1)) as refused:
         Journal(tmp_path).read()
@@ -270,7 +267,6 @@ def test_a_journal_of_another_user_is_refused(
 
 
 def test_a_journal_that_is_no_plain_file_is_refused(tmp_path: Path) -> None:
-    """A link may lead to another journal, a pipe would wait for ever."""
     path = tmp_path / "journal.jsonl"
     path.symlink_to(written(tmp_path / "other").path)
     with pytest.raises(
@@ -330,7 +326,6 @@ def test_begin_is_on_disk_before_it_returns(
 
 @pytest.mark.parametrize("limit", [0, 1, 20])
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, limit: int) -> None:
-    """A file-size limit stops a write where a full disk would: at once, or half-way."""
     with file_size_limit(limit), pytest.raises(OSError, match=r"too large|No space"):
         Journal(tmp_path).begin(BEGIN)
     assert list(tmp_path.iterdir()) == []

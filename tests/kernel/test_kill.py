@@ -50,7 +50,6 @@ def test_two_hundred_kills_on_the_real_kernel(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("kernel_unchanged")
 @pytest.mark.parametrize("kind", ROUNDS)
 def test_killed_runs_on_the_real_kernel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than two hundred kills over all kinds; after each, no trace remains."""
     monkeypatch.setenv(LENT, str(os.getpid()))
     # Where another user can read.
     with tempfile.TemporaryDirectory() as folder, alone(kind) as before:

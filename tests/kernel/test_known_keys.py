@@ -31,7 +31,6 @@ def test_every_row_names_its_source_and_a_test_that_is_there(row: known_keys.Kno
 
 
 def test_what_moves_goes_back_after_its_cause() -> None:
-    """By the table, by what was written, and what a write marks for good last of all."""
     assert causes_first([MIN_FREE, THP]) == [THP, MIN_FREE]
     assert causes_first([TO_SCAN, ADVISOR]) == [ADVISOR, TO_SCAN]
     assert causes_first(
@@ -98,7 +97,6 @@ def test_what_the_kernel_owns_for_now_is_no_setting(fake: FakeRoot) -> None:
 
 
 def test_values_the_kernel_moved_with_a_setting_go_back_with_it(fake: FakeRoot) -> None:
-    """Under the set's advisor, its numbers are not others', nor a setting of the cell."""
     fake.put(ADVISOR, "[none] scan-time")
     fake.put(TO_SCAN, "250")
     machine, own = kernel(fake)
@@ -308,7 +306,6 @@ ASKED = {
 @pytest.mark.needs("namespaces")
 @pytest.mark.parametrize("key", ASKED)
 def test_this_kernel_s_own_wording_is_in_force(key: str) -> None:
-    """In network and ipc namespaces of its own."""
     asked, how = ASKED[key]
     check = f"""
 from fixtures.kernel.tunables import Tunables, in_force, sysctl_path
@@ -330,7 +327,6 @@ else:
 
 
 def test_a_set_whose_list_the_kernel_sorts_is_in_force(fake: FakeRoot) -> None:
-    """Today such a cell fails in every block."""
     ports = "/proc/sys/net/ipv4/ip_local_reserved_ports"
     fake.put(ports, "")
     machine, own = kernel(fake)

@@ -57,7 +57,6 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_second_run_is_refused_and_told_who_holds_it(
     tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:
-    """Its pid and command, and since when."""
     with (
         pytest.raises(
             MachineHeld,
@@ -112,7 +111,6 @@ def test_a_stale_text_is_not_believed(
 def test_a_holder_that_cannot_be_seen_is_said_so(
     tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In another container: not in this one's list of locks."""
     assert holder.pid
     monkeypatch.setattr(lock, "_pid_in_proc_locks", lambda _handle: None)
     (tmp_path / "lock").write_text("")
@@ -124,7 +122,6 @@ def test_a_holder_that_cannot_be_seen_is_said_so(
 
 
 def test_a_program_started_meanwhile_does_not_hold_it_on(tmp_path: Path) -> None:
-    """A workload that outlives the run must not keep the next one out."""
     with lock.held(tmp_path):
         left = subprocess.Popen(["sleep", "60"])
     try:
@@ -140,7 +137,6 @@ def test_a_program_started_meanwhile_does_not_hold_it_on(tmp_path: Path) -> None
 def test_an_ordinary_user_respects_root_s_run(
     monkeypatch: pytest.MonkeyPatch, *, held_by_root: bool
 ) -> None:
-    """Whatever root's umask; and has a lock of their own where root never ran."""
     with tempfile.TemporaryDirectory() as name:
         top = Path(name)
         top.chmod(0o777)
@@ -234,7 +230,6 @@ def test_a_killed_runs_journal_in_another_state_folder_is_found(tmp_path: Path) 
 def test_a_killed_run_can_be_restored_from_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """From any folder, with any state folder: one line, whose command a shell can run."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     monkeypatch.chdir(tmp_path)
@@ -286,7 +281,6 @@ def test_another_folder_has_the_lock_if_roots_cannot_be_made(
 def test_settings_are_changed_under_a_lock_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who can change none needs no lock but their own."""
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "file" / "machine")
     monkeypatch.setattr(lock, "RUN_DIR", tmp_path / "file" / "run")
@@ -374,7 +368,6 @@ def _killed(folder: Path) -> None:
 @pytest.mark.parametrize("own", [True, False], ids=["the machine's own folder", "another"])
 @pytest.mark.parametrize("gone", ["its files", "its folder"])
 def test_a_lost_journal_is_no_clean_machine(tmp_path: Path, gone: str, *, own: bool) -> None:
-    """The list of state folders knows of the run; nobody knows what it left changed."""
     folder = tmp_path / ("machine" if own else "one")
     _killed(folder)
     for name in ("journal.jsonl", "journal.snapshot"):
@@ -404,7 +397,6 @@ def test_a_journal_lost_before_this_boot_is_none(tmp_path: Path) -> None:
 
 
 def test_the_list_forgets_what_is_closed(tmp_path: Path) -> None:
-    """A run that ended, and one that was killed between two cells."""
     _hold(tmp_path / "one")
     assert (tmp_path / "machine" / "state-folders").read_text() == ""
     pid = os.fork()
@@ -420,7 +412,6 @@ def test_the_list_forgets_what_is_closed(tmp_path: Path) -> None:
 def test_a_run_may_wait_for_the_machine(
     tmp_path: Path, holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says for whom, once."""
     with pytest.raises(MachineHeld, match=r"--wait=TIME"), lock.held(tmp_path, 0.3):
         pass
     release = threading.Timer(0.5, holder.kill)
@@ -436,7 +427,6 @@ def test_a_run_may_wait_for_the_machine(
 def test_a_killed_runs_children_that_hold_its_lock_are_awaited(
     tmp_path: Path,
 ) -> None:
-    """Between fork and exec a child has all of its parent's files."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

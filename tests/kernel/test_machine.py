@@ -82,7 +82,6 @@ def either_or(path: str, value: str) -> dict[str, str]:
 
 
 def test_settings_are_in_force_and_then_as_before(fake: FakeRoot, application: str) -> None:
-    """The effects say before and after, the answer to restore what went back."""
     machine = fake.machine()
     effects = machine.apply("x", writes([(SWAPPINESS, "10"), (THP, "always")]))
     assert effects.changed == {SWAPPINESS: ("60", "10"), THP: ("always [madvise] never", "always")}
@@ -108,7 +107,6 @@ def test_settings_are_in_force_and_then_as_before(fake: FakeRoot, application: s
 def test_originals_are_on_disk_before_the_first_write(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At each write the synced journal on disk has the original of the setting."""
     seen: list[str] = []
     synced: set[str] = set()
     sync, write = os.fsync, Tunables.write
@@ -220,7 +218,6 @@ def test_a_full_disk_changes_nothing(fake: FakeRoot, room: int) -> None:
 
 @pytest.mark.needs("namespaces")
 def test_a_really_full_disk_changes_nothing(fake: FakeRoot) -> None:
-    """A tmpfs of one page for the state folder, in a mount namespace of its own."""
     fake.state.mkdir()
     check = """
 import sys
@@ -249,7 +246,6 @@ print(fake.wrong(), [p.name for p in fake.state.iterdir()])
 
 
 def test_a_rounded_value_is_ours_when_a_set_fails_midway(fake: FakeRoot) -> None:
-    """The outcome of the first write is known by reading it back, not from the request."""
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: "200" if value == "1000" else value}
     own.refuses = {RATIO}
@@ -275,7 +271,6 @@ def test_a_write_that_zeroes_its_neighbour_is_put_back_with_it(fake: FakeRoot) -
 def test_a_set_that_breaks_off_between_neighbours_is_put_back(
     fake: FakeRoot, order: tuple[str, ...]
 ) -> None:
-    """The second write changed what the first had left: that is no third party's work."""
     machine, own = kernel(fake)
     own.answers, own.refuses = either_or, {SWAPPINESS}
     with pytest.raises(TweakRefused, match="refused"):
@@ -339,7 +334,6 @@ def test_a_marked_setting_waits_for_its_cause(fake: FakeRoot) -> None:
 
 
 def test_a_value_undone_by_restoring_another_is_stuck(fake: FakeRoot) -> None:
-    """Each of the two undoes the other: one is stuck, and is said to be."""
     machine, own = kernel(fake)
     machine.apply("x", writes([(SWAPPINESS, "1"), (RATIO, "1")]))
     own.answers = lambda path, value: (
@@ -431,7 +425,6 @@ def test_a_setting_that_does_not_answer_is_nobody_else_s(fake: FakeRoot) -> None
 
 
 def test_a_device_that_left_does_not_block_the_machine(fake: FakeRoot) -> None:
-    """Its settings left with it: reported, and the journal goes."""
     machine = fake.machine()
     path = "/sys/block/vda/queue/read_ahead_kb"
     machine.apply("x", writes([(path, "4096"), (SWAPPINESS, "10")]))
@@ -494,10 +487,7 @@ class Killed(BaseException):
 
 
 class Mortal:
-    """Kill a process at its n-th system call that changes a file: before, after or within it.
-
-    The kernel takes a setting whole, so only the journal and configuration files can be torn.
-    """
+    """Kill a process at its n-th system call that changes a file: before, after or within it."""
 
     CALLS = ("open", "write", "fsync", "ftruncate", "rename", "unlink", "close")
 
@@ -667,7 +657,6 @@ def test_a_value_that_others_reset_during_the_run_is_reported(
 def test_a_damaged_journal_restores_and_reports_all_differences(
     fake: FakeRoot, damage: Callable[[Path], object]
 ) -> None:
-    """Scripts included: who changed what is known no more."""
     script = fake.script(
         "apply",
         "echo 1 > $ROOT/proc/sys/vm/dirty_ratio; echo vm.swappiness=1 > $ROOT/etc/sysctl.d/9.conf",
@@ -704,7 +693,6 @@ def test_a_damaged_journal_restores_and_reports_all_differences(
 def test_a_script_that_ruins_the_journal_is_undone_all_the_same(
     fake: FakeRoot, ruin: str, stage: str
 ) -> None:
-    """In its own run, whatever it left of the journal and its copy."""
     machine = fake.machine()
     other = "uninstall" if stage == "apply" else "apply"
     do = f"J=$ROOT/../state; echo 1 > $ROOT/proc/sys/vm/dirty_ratio; {ruin}"
@@ -716,7 +704,6 @@ def test_a_script_that_ruins_the_journal_is_undone_all_the_same(
 
 
 def test_nothing_is_restored_without_the_journal_and_its_copy(fake: FakeRoot) -> None:
-    """Where to look is said, and both stay."""
     fake.machine().apply("x", writes([(SWAPPINESS, "10")]))
     for path in fake.state.iterdir():
         path.write_bytes(path.read_bytes()[:30])
@@ -769,7 +756,6 @@ def test_root_finishes_a_user_s_run_with_that_user_s_rights(
     kernel_lock: None,  # noqa: ARG001 the lock is lent
     place: Place,
 ) -> None:
-    """What the journal asks for beyond them is not done."""
     with tempfile.TemporaryDirectory() as name:
         state = Path(name)
         swappiness = Path(SWAPPINESS).read_text()

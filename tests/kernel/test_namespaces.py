@@ -110,7 +110,6 @@ needs = pytest.mark.needs("root", "namespaces")
     "kinds", [["net"], ["ipc"], ["uts"], ["pid"], ["net", "ipc", "pid"]], ids="-".join
 )
 def test_a_run_killed_in_a_namespace_is_put_back_there(folder: Path, kinds: list[str]) -> None:
-    """Called outside: what stands here is not touched."""
     here = {path: Tunables().read(path) for path, _ in OWN.values()}
     inside = Inside(kinds, folder, stays=True)
     try:
@@ -162,7 +161,6 @@ def test_what_cannot_be_seen_from_here_is_stuck(
 def test_another_namespace_that_nothing_belongs_to_is_no_matter(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole machine's settings go back from anywhere."""
     fake.machine().apply("x", writes([("/proc/sys/vm/swappiness", "10")]))
     names = namespaces.own()
     monkeypatch.setattr(namespaces, "own", lambda: names | {"net": "net:[1]"})

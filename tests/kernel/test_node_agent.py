@@ -141,7 +141,6 @@ def test_a_cell_from_hold_to_bye(agent: Client, fake: FakeRoot) -> None:
 
 
 def test_an_operator_s_changes_are_observed_and_put_back(agent: Client, fake: FakeRoot) -> None:
-    """With the file that it leaves behind."""
     agent.ask("hold")
     agent.begin([(SWAPPINESS, "10")], "operator")
     fake.put(SWAPPINESS, "10")
@@ -182,7 +181,6 @@ def test_it_says_who_it_is_and_what_a_tweak_set_means_here(agent: Client, fake: 
 
 
 def test_it_samples_the_workload_of_a_pod(tmp_path: Path) -> None:
-    """Found by the pod's uid and its command line; its limits and usage are returned."""
     uid, container = "0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b11", "ab" * 32
     burn = "import sys, time\nwhile True: sum(range(10000)); time.sleep(0.001)"
     workload = subprocess.Popen([sys.executable, "-c", burn, "fixtures.workloads.idle"])
@@ -312,7 +310,6 @@ def test_workloads_of_pods_take_turns_under_their_own_settings(
 def test_a_lone_agent_ends_the_workloads_that_wait_for_a_turn(
     agent: Client, fake: FakeRoot
 ) -> None:
-    """Nobody would tell them to go on."""
     agent.ask("hold")
     with pod_on(fake, ONE) as one:
         joined(agent, "ten", ONE, [(SWAPPINESS, "10")])
@@ -339,7 +336,6 @@ def host_limits(name: str, pid: int) -> tuple[int, int]:
 def test_when_it_is_told_to_end_the_node_is_put_back(
     agent: Client, fake: FakeRoot, number: signal.Signals
 ) -> None:
-    """The pod was deleted or evicted. Once more does not hurry it."""
     in_force(agent, fake)
     agent.process.send_signal(number)
     agent.process.send_signal(number)
@@ -348,7 +344,6 @@ def test_when_it_is_told_to_end_the_node_is_put_back(
 
 
 def test_silence_puts_the_node_back(fake: FakeRoot) -> None:
-    """A connection that died without a word; whoever only pings is not silent."""
     with Client(fake.path, fake.root, "--silence=3") as agent:
         in_force(agent, fake)
         for _ in range(5):
@@ -360,7 +355,6 @@ def test_silence_puts_the_node_back(fake: FakeRoot) -> None:
 
 
 def test_an_answer_that_nobody_takes_puts_the_node_back(fake: FakeRoot) -> None:
-    """Its pipe is full: it must not wait for ever with a changed node."""
     with Client(fake.path, fake.root, "--silence=3") as agent:
         in_force(agent, fake)
         many = [f"/proc/sys/vm/nosuch{number}" for number in range(10000)]
@@ -507,7 +501,6 @@ def test_it_remembers_which_journals_it_has_finished(
 def test_an_unreadable_state_file_does_not_prevent_a_restore(
     agent: Client, fake: FakeRoot, ending: str, trouble: str
 ) -> None:
-    """Remembering a finished journal comes second: the node is put back in any case."""
     in_force(agent, fake)
     memory = fake.state / "finished"
     if trouble == "bytes":
@@ -555,14 +548,12 @@ def test_an_unreadable_state_file_does_not_prevent_a_restore(
 def test_what_it_does_not_understand_it_says_and_goes_on(
     agent: Client, line: bytes, says: str
 ) -> None:
-    """Unknown verbs are answered with the verbs there are."""
     refused = agent.answer(line)["refused"]
     assert re.match(says, refused["message"]), refused
     assert agent.ask("ping") == {}
 
 
 def test_requests_may_come_in_any_pieces(agent: Client) -> None:
-    """Two and a half at once, the rest byte by byte; each is answered once, in order."""
     lines = b"".join(b'{"id": %d, "do": "ping"}\n' % number for number in (1, 2, 3))
     agent.to.write(lines[:-8])
     agent.to.flush()
@@ -576,7 +567,6 @@ def test_requests_may_come_in_any_pieces(agent: Client) -> None:
 
 
 def test_a_refused_value_is_put_back_and_said(agent: Client, fake: FakeRoot) -> None:
-    """The refusal comes as what it is on the other side."""
     agent.ask("hold")
     assert agent.begin([("/proc/sys/vm/nosuch", "1")])["refused"]["type"] == "TweakRefused"
     agent.begin([(SWAPPINESS, "10")])
@@ -585,13 +575,11 @@ def test_a_refused_value_is_put_back_and_said(agent: Client, fake: FakeRoot) -> 
 
 
 def test_a_mistake_of_its_own_comes_as_a_traceback(agent: Client) -> None:
-    """And the agent lives on."""
     assert "Traceback" in agent.ask("values", paths=[5])["broken"]
     assert agent.ask("ping") == {}
 
 
 def test_two_agents_do_not_share_a_node(agent: Client, fake: FakeRoot) -> None:
-    """The second is told who has it, and gets it when the first is gone."""
     agent.ask("hold")
     assert agent.ask("hold") == {"recovered": to_json(Restored())}, "its own hold is no obstacle"
     with Client(fake.path, fake.root) as second:
@@ -672,7 +660,6 @@ def test_a_pod_s_view_of_a_node_names_its_system(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_on_the_real_kernel(tmp_path: Path) -> None:
-    """Kill an agent with a setting in force; the next one puts it back."""
     found = Tunables().read(SWAPPINESS)
     other = "11" if found != "11" else "12"
     try:

@@ -82,7 +82,6 @@ def test_a_container_s_process_is_known_by_its_cgroup(text: str) -> None:
 
 @pytest.mark.parametrize("text", NOT_ITS_OWN.values(), ids=NOT_ITS_OWN)
 def test_whatever_else_is_near_a_pod_is_not_its_process(text: str) -> None:
-    """The runtime's helpers are in the pod's cgroup, but in the node's namespaces."""
     assert pods.container_of(text, UID) is None
 
 

@@ -92,7 +92,6 @@ def test_writes_of_unknown_reach_watch_the_whole_machine(fake: FakeRoot) -> None
 def test_a_coupling_missing_from_the_table_is_restored_each_time(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was seen at the first application; a killed process's journal has it, too."""
     write = Tunables.write
 
     def moves(self: Tunables, path: str, value: str | None) -> None:
@@ -136,7 +135,6 @@ def test_a_value_that_stood_there_already_shows_no_coupling(
 def test_what_goes_back_moves_what_the_table_says(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unknown coupling moves THP; what the table says that THP moves is read, too."""
     write = Tunables.write
 
     def moves(self: Tunables, path: str, value: str | None) -> None:
@@ -184,7 +182,6 @@ def test_a_late_coupling_goes_back_with_what_it_moves(
 
 
 def test_turns_name_what_each_of_them_touches(fake: FakeRoot) -> None:
-    """A run killed with one arm's settings in force is put back; others' changes stay."""
     machine = fake.machine()
     switches = []
     for asked in (ASKED, writes([(THP, "always")])):
@@ -209,7 +206,6 @@ def test_turns_name_what_each_of_them_touches(fake: FakeRoot) -> None:
 def test_who_writes_nothing_touches_nothing(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An untouched arm: what changes meanwhile is somebody else's."""
     monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 0.0)
     machine = experienced(fake)
     assert machine.apply("stock", ()).before == {}
@@ -244,7 +240,6 @@ def test_what_others_change_elsewhere_is_said_once_and_left(
 def test_what_others_change_is_said_at_the_next_look(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cycles less than a second apart do not look each time; nothing is lost."""
     machine = experienced(fake)
     monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 1e9)
     machine.apply("x", ASKED)
@@ -260,7 +255,6 @@ def test_what_others_change_is_said_at_the_next_look(
 def test_settings_of_other_sets_are_not_taken_for_somebody_s(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, look_each_s: float
 ) -> None:
-    """Sets take turns; how each leaves the machine is known."""
     monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", look_each_s)
     machine = fake.machine()
     sets = [
@@ -279,7 +273,6 @@ def test_settings_of_other_sets_are_not_taken_for_somebody_s(
 
 
 def test_another_process_restores_only_what_the_run_could_touch(fake: FakeRoot) -> None:
-    """It does not know how the rest was, and changes none of it."""
     experienced(fake).apply("x", ASKED)
     fake.put(RMEM, "1")
     result = fake.machine().restore()
@@ -291,7 +284,6 @@ def test_another_process_restores_only_what_the_run_could_touch(fake: FakeRoot) 
 def test_a_damaged_partial_journal_restores_only_what_it_names(
     fake: FakeRoot, damage: Callable[[Path], object]
 ) -> None:
-    """Files that it does not name have not come: the configuration stays where it is."""
     experienced(fake).apply("x", ASKED)
     damage(fake.journal)
     fake.put(RMEM, "1")

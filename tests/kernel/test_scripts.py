@@ -137,7 +137,6 @@ def test_a_script_that_fails_is_undone(
 
 
 def test_no_bash_is_said_to_be_no_bash(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not blamed on the journal's disk."""
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(TweakRefused, match=r"tune/apply\.sh could not be started: .*'bash'"):
         fake.machine().apply("x", writes([(RATIO, "5")]), [fake.script("apply", "true")])
@@ -241,7 +240,6 @@ def test_a_script_that_has_not_begun_is_found_by_its_open_file(
 
 
 def test_processes_of_others_are_not_ended(fake: FakeRoot) -> None:
-    """Neither those of another journal nor those without a mark."""
     others = [
         subprocess.Popen(["sleep", "60"], env={**os.environ, bash.MARK: "another"}),
         subprocess.Popen(["sleep", "60"]),
@@ -280,7 +278,6 @@ def test_a_killed_runs_script_is_ended_before_any_restoration(fake: FakeRoot) ->
 
 
 def test_settings_of_a_loaded_module_do_not_block_the_machine(fake: FakeRoot) -> None:
-    """They cannot be removed by writing: reported, and the journal goes."""
     path = "/sys/module/tcp_htcp/parameters/use_rtt_scaling"
     machine = fake.machine()
     effects = machine.apply(
@@ -355,7 +352,6 @@ def test_a_script_s_write_is_read_back_by_its_meaning(fake: FakeRoot) -> None:
 
 
 def test_values_a_script_skips_or_overwrites_are_no_failure(fake: FakeRoot) -> None:
-    """A branch that was not taken writes nothing, and of several values each is meant."""
     machine = fake.machine()
     script = fake.script(
         "apply", f"if false; then echo 5 > $ROOT{RATIO}; fi; echo 4096 > $ROOT{READ_AHEAD}"

@@ -88,7 +88,6 @@ def test_a_signal_during_restore_waits_until_all_is_back(
 
 
 def test_a_script_is_not_cut_off_by_a_signal_to_us(fake: FakeRoot) -> None:
-    """It runs to its end in a session of its own."""
     script = fake.script(
         "apply", f"kill -TERM {'$PPID'}; sleep 0.05; echo 1 > $ROOT{SWAPPINESS}; touch $ROOT/done"
     )
@@ -105,8 +104,6 @@ def test_a_script_is_not_cut_off_by_a_signal_to_us(fake: FakeRoot) -> None:
 
 
 def test_what_nohup_ignores_stays_ignored(fake: FakeRoot) -> None:
-    """The settings stay in force, the run goes on."""
-
     def work() -> int:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         stop_like_ctrl_c()
@@ -121,8 +118,6 @@ def test_what_nohup_ignores_stays_ignored(fake: FakeRoot) -> None:
 
 
 def test_an_ignored_signal_during_apply_changes_nothing(fake: FakeRoot) -> None:
-    """Under nohup, a hang-up during writes must not restore the settings unnoticed."""
-
     def work() -> int:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signalled_writes(signal.SIGHUP)
@@ -151,7 +146,6 @@ def test_an_inner_shield_hands_the_signal_to_the_outer_one() -> None:
 
 
 def test_scripts_inherit_no_blocked_signal(fake: FakeRoot) -> None:
-    """Handlers, not a mask: what runs inside can be stopped."""
     fake.machine().apply(
         "x",
         [],
@@ -165,7 +159,6 @@ def test_scripts_inherit_no_blocked_signal(fake: FakeRoot) -> None:
 
 
 def test_in_another_thread_it_is_no_shield_and_no_error() -> None:
-    """Python gives signals to the main thread alone."""
     seen: list[object] = []
 
     def work() -> None:
@@ -227,8 +220,6 @@ def test_a_signal_while_a_workload_is_started_ends_the_run(tmp_path: Path) -> No
 
 
 def test_a_signal_python_ignored_ends_the_run_at_the_next_cell() -> None:
-    """In a destructor, for one."""
-
     class Noisy:
         def __del__(self) -> None:
             os.kill(os.getpid(), signal.SIGTERM)

@@ -66,7 +66,6 @@ def test_a_set_whose_script_ruins_the_journal_is_not_switched(fake: FakeRoot) ->
 
 @pytest.mark.parametrize("arm", ["found", "set"])
 def test_the_next_process_restores_one_that_died_in_either_arm(fake: FakeRoot, arm: str) -> None:
-    """Nothing of it is taken for somebody else's."""
     _, switch = switched(fake)
     switch.to("found")
     if arm == "set":
@@ -142,7 +141,6 @@ def test_only_what_is_in_force_can_be_switched(fake: FakeRoot) -> None:
 
 
 def test_nothing_asked_for_is_nothing_written(fake: FakeRoot) -> None:
-    """The A/A cell goes through the same motions."""
     machine = fake.machine()
     machine.apply("stock-again", [])
     switch = Switch(machine)
@@ -181,7 +179,6 @@ def test_a_coupled_setting_goes_with_the_one_that_moves_it(
 def test_what_moves_with_the_way_back_alone_goes_back_too(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing beside it had changed when the set was applied."""
     bytes_path = "/proc/sys/vm/dirty_bytes"
     write = Tunables.write
 

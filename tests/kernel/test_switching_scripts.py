@@ -82,7 +82,6 @@ def test_scripts_run_once_and_what_they_changed_goes_to_and_fro(
 
 
 def test_a_process_that_dies_is_put_back_by_the_next(fake: FakeRoot) -> None:
-    """With an undo script that leaves another value than the one found."""
     machine = fake.machine()
     machine.apply(
         "x", [], scripts(fake, undo=f"echo always > $ROOT{ENABLED}; echo 1 > $ROOT{SWAPPINESS}")

@@ -164,7 +164,6 @@ def test_a_snapshot_leaves_out_what_does_not_answer(
 def test_a_configuration_file_is_put_back_to_the_byte(
     tmp_path_factory: pytest.TempPathFactory, content: bytes
 ) -> None:
-    """No newline at its end, three of them, or no text at all."""
     fake = fake_root.FakeRoot(tmp_path_factory.getbasetemp())
     real = fake.real("/etc/sysctl.d/a.conf")
     real.parent.mkdir(parents=True, exist_ok=True)
@@ -376,7 +375,6 @@ def test_a_read_only_mount_is_refused_by_its_name(fake: FakeRoot) -> None:
 
 @pytest.mark.needs("root")
 def test_an_ordinary_user_is_told_to_be_root() -> None:
-    """Of the real /proc/sys, as nobody: nothing is opened for writing."""
     nobody = "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)"
     check = _REFUSAL.replace("print(", f"{nobody}\nprint(")
     done = python(check, "/")

@@ -54,7 +54,6 @@ def test_how_it_was_is_on_disk_before_anybody_is_let_in(
 
 
 def test_what_an_operator_changed_is_seen_and_put_back(fake: FakeRoot) -> None:
-    """Files to the byte, and those that were not there are gone."""
     machine = fake.machine()
     machine.watch("x")
     operator(fake)
@@ -80,7 +79,6 @@ def test_what_an_operator_changed_is_seen_and_put_back(fake: FakeRoot) -> None:
 
 @pytest.mark.parametrize("observed", [False, True])
 def test_whoever_dies_the_next_one_puts_it_back(fake: FakeRoot, *, observed: bool) -> None:
-    """Before it was looked at, and after."""
     machine = fake.machine()
     machine.watch("x")
     operator(fake)
@@ -106,7 +104,6 @@ def test_what_changes_after_it_was_observed_is_somebody_else_s(fake: FakeRoot) -
 
 
 def test_an_operator_that_goes_on_can_be_observed_again(fake: FakeRoot) -> None:
-    """A changed configMap runs its config stage anew: the later look counts."""
     machine = fake.machine()
     machine.watch("x")
     operator(fake)
@@ -118,7 +115,6 @@ def test_an_operator_that_goes_on_can_be_observed_again(fake: FakeRoot) -> None:
 
 
 def test_after_the_operator_s_reboot_its_files_go(fake: FakeRoot) -> None:
-    """Kernel values are the new boot's; values set by the files go with the next boot."""
     fake.machine().watch("x")
     operator(fake)
     fake.reboot()
@@ -139,7 +135,6 @@ def test_after_the_operator_s_reboot_its_files_go(fake: FakeRoot) -> None:
 def test_a_disk_that_fills_up_lets_nobody_in(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the second record a crash would not know that others were at work."""
     add = Journal.add
 
     def full(self: Journal, record: dict[str, object], *, sync: bool = False) -> None:

@@ -182,7 +182,6 @@ def test_a_limit_the_kernel_refuses_fails_the_run(play: Callable[..., WorkloadRu
 def test_what_went_wrong_is_one_sentence(
     play: Callable[..., WorkloadRun], script: str, error: str
 ) -> None:
-    """The sentence has the process's end and its progress."""
     assert (play(script).error or "").startswith(error)
 
 
@@ -247,7 +246,6 @@ def test_a_start_that_hangs_is_cut(
 def test_a_step_or_an_end_that_hangs_is_cut(
     play: Callable[..., WorkloadRun], script: str, error: str
 ) -> None:
-    """Each line restarts the patience for a step; that for the start no longer counts."""
     result = play(script, step_timeout_s=2)
     assert result.error == error
     assert gone(result.pid)
@@ -319,7 +317,6 @@ def test_no_grandchild_is_left_behind(play: Callable[..., WorkloadRun], ending: 
 def test_what_has_left_its_group_is_ended_with_it(
     play: Callable[..., WorkloadRun], how: str, ending: str
 ) -> None:
-    """A daemon, the child of a child that is gone: it would disturb the cells after it."""
     result = play(f"sleep = ['sleep', '600']\n{how}\nready(pid=pid)\n{ending}", step_timeout_s=0.5)
     pid = result.facts["pid"]
     assert isinstance(pid, int)
@@ -350,7 +347,6 @@ all_steps()
 
 
 def test_an_interrupt_kills_the_group_and_goes_on_up(play: Callable[..., WorkloadRun]) -> None:
-    """Ctrl-C reaches only the harness, the workload being in a session of its own."""
     started: list[int] = []
 
     def ring(_number: int, _frame: object) -> None:
@@ -370,7 +366,6 @@ def test_an_interrupt_kills_the_group_and_goes_on_up(play: Callable[..., Workloa
 
 
 def test_an_on_start_that_fails_leaves_no_process(play: Callable[..., WorkloadRun]) -> None:
-    """The sampler could not be told: its error is the caller's, the workload is gone."""
     started: list[int] = []
 
     def on_start(pid: int) -> None:
@@ -415,7 +410,6 @@ run(
 
 
 def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
-    """The cell fails with that sentence; the run continues."""
     result = run(Order(load("idle"), 1, 0, 0, tmp_path), program=("no-such-program",))
     assert (result.error, result.pid) == (
         "Cannot start 'no-such-program': the program was not found.",

@@ -96,7 +96,6 @@ def test_a_library_that_is_there_is_seen_to_be_loaded(play: Callable[..., Worklo
 def test_one_that_the_process_itself_does_not_keep_fails_the_run(
     play: Callable[..., WorkloadRun], setting: str, value: str, change: str
 ) -> None:
-    """Read again after the last step, also of a process that has ended by then."""
     result = play(f"read(); ready(); {change}; all_steps()", {setting: value})
     assert result.error is not None
     assert result.error.startswith(f"{setting}: requested")
@@ -104,7 +103,6 @@ def test_one_that_the_process_itself_does_not_keep_fails_the_run(
 
 
 def test_the_launcher_sets_them_and_becomes_the_workload(tmp_path: Path) -> None:
-    """As in a pod: the very process that was started is the workload at last."""
     options = ["--steps=2", "--warmup=0", "--seed=1", f"--scratch={tmp_path}", "--hold"]
     settings = {"Nice": "19", "MemoryTHP": "disable"}
     command = [
@@ -127,7 +125,6 @@ def test_the_launcher_sets_them_and_becomes_the_workload(tmp_path: Path) -> None
 
 
 def test_a_library_that_the_loader_passed_over_is_not_there(tmp_path: Path) -> None:
-    """Though this Python has mapped another of nearly that name: its own libc."""
     junk = tmp_path / "libc.so.6"
     junk.write_text("no library")
     for library, there in (("libc.so.99", None), (str(junk), None), ("libc.so.6", "libc.so.6")):

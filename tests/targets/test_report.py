@@ -85,7 +85,6 @@ def test_a_step_with_a_wrong_field_is_garbage(wrong: dict[str, object]) -> None:
     ],
 )
 def test_events_out_of_order_are_garbage(events: list[object]) -> None:
-    """Ready comes once and first, steps next, the end once and last."""
     with pytest.raises(Broken, match="Printed an invalid line"):
         report(*events)
 
@@ -104,7 +103,6 @@ TOLD = {"event": "report", "name": "epochs", "value": {"epoch": 1, "load_s": [0.
 
 
 def test_reports_are_kept_by_name_in_their_order() -> None:
-    """Before, between and after steps; it counts for nothing else."""
     more, other = TOLD | {"value": {"epoch": 2}}, TOLD | {"name": "io", "value": {}}
     done = report(
         READY, other, STEP, TOLD, STEP | {"index": 1, "warmup": False}, more, {"event": "end"}
@@ -129,7 +127,6 @@ def test_reports_are_kept_by_name_in_their_order() -> None:
     ],
 )
 def test_what_is_told_must_be_an_object_of_json_under_a_name(wrong: dict[str, object]) -> None:
-    """NaN is no JSON: the saved file would be none."""
     with pytest.raises(Broken, match="Printed an invalid line"):
         report(READY, TOLD | wrong)
 

@@ -57,7 +57,6 @@ def test_it_goes_on_only_when_told_and_every_segment_has_its_arm(play: Play) -> 
 
 
 def test_a_refusal_between_segments_ends_the_run(play: Play) -> None:
-    """Earlier steps are kept, the workload is not left waiting."""
     result = play(GOOD, lambda _segment: "the kernel refused 7")
     assert result.error == "the kernel refused 7"
     assert (len(result.steps), len(result.segments)) == (3, 1)
@@ -86,7 +85,6 @@ def test_a_workload_that_pauses_wrongly_is_not_believed(play: Play, script: str,
 
 
 def test_a_workload_that_goes_on_during_a_pause_is_not_believed(play: Play, tmp_path: Path) -> None:
-    """It has done its next step before it is told to."""
     script = (
         "ready(); [timed(n) for n in range(3)]; pause(0, wait=False); timed(3); open('on', 'w'); "
         "timed(4); pause(1); end()"
@@ -106,8 +104,6 @@ def test_one_that_never_comes_back_from_a_pause_is_given_up(play: Play) -> None:
 
 
 def test_stop_while_it_pauses_kills_it(play: Play) -> None:
-    """Ctrl-C comes as an exception from what is done between segments."""
-
     def interrupted(_segment: int) -> str | None:
         raise KeyboardInterrupt
 

@@ -246,7 +246,6 @@ def test_a_process_that_hangs_in_its_slice_is_given_up(fake: FakeRoot, block: Ma
 
 
 def test_a_foreign_write_during_a_slice_fails_it_and_stays(fake: FakeRoot, block: Make) -> None:
-    """From then on no arm stands as it should: each says so."""
     measured, arms = block(
         stock=None,
         ten="10",
@@ -299,7 +298,6 @@ def test_an_interrupt_between_rounds_ends_processes_and_restores(
 def test_kill_9_in_a_slice_is_put_back_from_the_journal(
     fake: FakeRoot, block: Make, tmp_path: Path, slice_number: int
 ) -> None:
-    """Of the other processes, stopped as they are, nothing is left either."""
     kill = (
         f"if slice == {slice_number} and {IS_TEN}: os.kill(os.getppid(), signal.SIGKILL); "
         "time.sleep(600)"

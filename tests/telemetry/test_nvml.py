@@ -195,7 +195,6 @@ def test_a_driver_that_shows_no_gpu_is_a_reason_and_no_column(
 def test_a_hanging_driver_call_costs_the_cell_only_its_columns(
     sampled: Callable[..., Telemetry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The harness waits its time, ends the sampler and says what happened."""
     monkeypatch.setattr(telemetry, "ANSWER_WITHIN_S", 0.5)
     told = sampled(HANG=5)
     assert told.columns == {}

@@ -74,7 +74,6 @@ def test_a_neighbour_counts_but_workload_and_harness_do_not(
 
 @pytest.mark.needs("others")
 def test_what_a_workload_has_started_is_its_own(started: list[subprocess.Popen[bytes]]) -> None:
-    """Its child uses the CPU; to another workload that child is others'."""
     leader, idle = spinning(started, CHILD), spinning(started, "import time; time.sleep(60)")
     others, until_s = Others(), time.monotonic() + 60
     while (
@@ -135,7 +134,6 @@ def kernel_of(folder: Path, thread: int, name: str = "kthreadd") -> Path:
 def test_a_kernel_thread_that_ends_is_not_a_neighbour(
     tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    """Else all that it used since it was made would be others', in that moment."""
     thread, idle = spinning(started, SPIN), spinning(started, "import time; time.sleep(60)")
     others = Others(kernel_of(tmp_path, thread))
     os.killpg(thread, signal.SIGSTOP)
@@ -148,6 +146,5 @@ def test_a_kernel_thread_that_ends_is_not_a_neighbour(
 
 
 def test_others_are_unknown_where_process_2_is_not_kthreadd(tmp_path: Path) -> None:
-    """In a PID namespace it may be the harness itself."""
     with pytest.raises(OSError, match="is not kthreadd's"):
         Others(kernel_of(tmp_path, os.getpid(), "python"))

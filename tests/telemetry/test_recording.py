@@ -115,10 +115,7 @@ def test_what_is_read_is_the_same_whenever_it_is_parsed(
 
 
 class _Ticking:
-    """A clock that a wait advances, and a command at the end.
-
-    `stopped`: from when to when the process stood still: a pause, or (`paused` false) unexplained.
-    """
+    """A clock that a wait advances, and a command at the end."""
 
     def __init__(
         self, end_s: float, stopped: Mapping[float, float], *, paused: bool = True

@@ -71,7 +71,6 @@ def test_all_columns_are_of_one_length_on_the_clock_of_the_steps(sampler: Sample
 
 
 def test_this_machine_has_the_columns_or_says_why_not(sampler: Sampler) -> None:
-    """A missing column has a reason, and is not in the summary."""
     sampler.begin(os.getpid())
     time.sleep(0.1)
     told = sampler.end()
@@ -143,7 +142,6 @@ def test_a_workload_that_ends_early_has_no_values_afterwards(
 
 
 def test_another_root_is_read_where_it_is_given(tmp_path: Path) -> None:
-    """A fake tree: its memory, not this machine's."""
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/meminfo").write_bytes((RECORDINGS / "after/proc/meminfo").read_bytes())
     with Sampler(hz=50, root=tmp_path) as sampler:
@@ -221,7 +219,6 @@ def test_an_end_without_a_begin_says_so() -> None:
 
 
 def test_the_sampler_ends_when_the_harness_is_killed() -> None:
-    """SIGKILL leaves the harness no time: the sampler notices on its own, amid a cell."""
     harness = (
         "import sys, time; from fixtures.telemetry.client import Sampler; s = Sampler(); "
         "s.begin(None); "
@@ -238,7 +235,6 @@ def test_ctrl_c_does_not_reach_the_sampler(sampler: Sampler) -> None:
 
 
 def test_the_sampler_imports_little(sampler: Sampler) -> None:
-    """Neither frameworks nor pytest: it starts in every session, on every node."""
     heavy = ("torch", "numpy", "pytest", "dataclasses", "yaml")
     program = (
         f"import sys, json, fixtures.telemetry.sampler; print(json.dumps([m for m in {heavy} if m "

@@ -154,7 +154,6 @@ def test_a_device_that_goes_is_named_with_its_reason(
 
 @pytest.mark.parametrize("name", HOST)
 def test_a_source_absent_from_this_machine_names_its_path(name: str, tmp_path: Path) -> None:
-    """Missing is missing: a reason, never zeros."""
     source = SOURCES[name]()
     with pytest.raises(SourceMissing, match=str(tmp_path)):
         source.open(tmp_path, None)

@@ -62,7 +62,6 @@ def test_a_column_is_as_long_as_the_cell_or_missing(rows: list[Row], kind: str) 
 def test_a_cut_off_file_gives_each_number_whole_or_not_at_all(
     there: dict[bytes, int], piece: int, data: st.DataObject
 ) -> None:
-    """The file may end anywhere, may lack any line, and may come in pieces of any size."""
     text = b"nr_dirty 5\n" + b"".join(b"%s%d\n" % line for line in there.items()) + b"oom_kill 0\n"
     cut = data.draw(st.integers(1, len(text)))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_workload_is_a_file_without_underscore() -> None:
-    """Nobody registers it; the four that the main job needs are there."""
     found = workloads.names()
     assert set(found) >= {"checkpoint_train", "cnn_train", "ddp_train", "lora_finetune"}
     assert not any(name.startswith("_") for name in found)
@@ -55,7 +54,6 @@ def test_reading_the_facts_imports_no_framework() -> None:
 
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
-    """And with the one that was probably meant."""
     with pytest.raises(
         BadInput,
         match=r"No workload 'cnn_trian'\. Did you mean 'cnn_train'\? Available: capped_inference, "

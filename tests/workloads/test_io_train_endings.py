@@ -94,7 +94,6 @@ def test_whoever_is_killed_ends_the_cell_and_is_named(
 
 
 def test_a_file_that_goes_away_ends_the_cell_and_is_named(tmp_path: Path) -> None:
-    """One that was there when the data set was verified, and is not when its turn comes."""
     with started(
         "read_threads=1:computation_time=0.05:file_shuffle=off:sample_shuffle=off:cache=as_found",
         tmp_path,
@@ -147,7 +146,6 @@ def rest(process: subprocess.Popen[bytes]) -> tuple[int, str]:
 
 
 def test_all_die_with_the_first_rank(data: Path, tmp_path: Path) -> None:
-    """Even if only that one is killed, and not their group as the target does."""
     with started(
         "processes=2:read_threads=1:computation_time=0.5:cache=as_found", data, tmp_path
     ) as process:

@@ -58,7 +58,6 @@ def serve(script: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_stdout_has_the_protocol_and_nothing_else() -> None:
-    """Whoever prints, prints to stderr; the job is closed before the end is said."""
     began = time.monotonic()
     process = serve(WORKLOAD)
     ended = time.monotonic()
@@ -126,7 +125,6 @@ def test_a_lingering_workload_reports_its_end_and_then_waits() -> None:
 
 
 def test_a_lingering_workload_stays_after_an_error_too() -> None:
-    """Where an ended container is restarted, its traceback would be gone."""
     events, code = lingering(WORKLOAD.replace("burn(0.05)", "raise OSError"))
     assert [one["event"] for one in events] == ["ready", "exit"]
     assert (events[-1]["code"], code) == (1, 1)

@@ -20,7 +20,6 @@ UNKNOWN = 1
 
 
 def test_a_text_becomes_the_longest_pieces_that_there_are() -> None:
-    """bada|dabel, not ba|d|a…; z is in no piece; a mark is a word of its own."""
     assert python_loop.words_of("Badadabel. Baz  da") == ["badadabel", ".", "baz", "da"]
     assert python_loop.encode("Badadabel. Baz  da", PIECES) == [3, 7, 6, 2, UNKNOWN, 4, 5]
     assert python_loop.encode("", PIECES) == []
@@ -52,7 +51,6 @@ def test_batch_rows_have_equal_length_and_a_mask_of_tokens(
 
 @given(st.lists(st.binary(max_size=3000), max_size=4))
 def test_the_checksum_is_adler_32(rows: list[bytes]) -> None:
-    """Bytes are ints: zlib says the same of them."""
     assert python_loop.checksum([list(row) for row in rows]) == zlib.adler32(b"".join(rows))
 
 
@@ -73,7 +71,6 @@ def test_a_step_has_the_samples_and_words_that_it_was_given(tmp_path: Path) -> N
 
 
 def test_it_needs_no_framework(tmp_path: Path) -> None:
-    """Whatever slows it slowed Python."""
     code = f"""
 import sys
 from pathlib import Path
@@ -89,7 +86,6 @@ sys.exit(str(sorted({{"torch", "transformers", "numpy", "psutil"}} & sys.modules
 
 
 def test_more_words_take_longer_by_the_plan() -> None:
-    """In proportion, beyond its start."""
     usual, twice = (
         workloads.of(name).cell_s() for name in ("python_loop", "python_loop:words=768")
     )

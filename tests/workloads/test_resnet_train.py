@@ -34,7 +34,6 @@ def test_it_is_resnet_50_on_images_of_the_size_asked_for(
 
 
 def test_imagenets_sizes_can_be_asked_for() -> None:
-    """As on a GPU; the plan knows that it is far more than the default."""
     known = workloads.load("resnet_train:image_size=224:batch_size=64")
     assert (known.id, known.params["batch_size"], known.params["image_size"]) == (
         "resnet_train:batch_size=64:image_size=224",

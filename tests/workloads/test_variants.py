@@ -92,8 +92,6 @@ def test_what_makes_another_parameter_possible_stays_in_the_name() -> None:
 
 
 def test_of_two_that_imply_each_other_the_first_declared_is_said() -> None:
-    """A kind that has a code: either would do."""
-
     def either(chosen: Mapping[str, str]) -> dict[str, object]:
         return (
             {"kind": "tar", "code": 7}
@@ -148,7 +146,6 @@ def test_what_is_no_variant_is_answered_with_what_is(name: str, says: str) -> No
 
 @given(st.text(max_size=30))
 def test_whatever_is_written_it_is_a_workload_or_refused(text: str) -> None:
-    """No other error, and no name that is not its own canonical one."""
     for name in (text, f"made:{text}", f"idle:wait_s={text}"):
         try:
             known = workloads.load(name)
@@ -159,7 +156,6 @@ def test_whatever_is_written_it_is_a_workload_or_refused(text: str) -> None:
 
 @pytest.mark.parametrize("value", ["a b", "1/2", "a:b", "a=b", "a,b", ""])
 def test_a_value_that_would_break_a_name_is_refused(value: str) -> None:
-    """A name is part of an id, a column and an option with commas."""
     with pytest.raises(BadInput, match="cannot be part of a name"):
         spelled(value)
 
@@ -180,7 +176,6 @@ def test_a_value_that_would_break_a_name_is_refused(value: str) -> None:
 def test_a_pattern_means_the_variants_that_have_its_parameters(
     pattern: str, name: str, *, meant: bool
 ) -> None:
-    """Those that are implied count as much as those in the name."""
     assert workloads.matches(pattern, name) is meant
 
 
@@ -192,7 +187,6 @@ def test_a_pattern_with_an_unknown_parameter_is_refused() -> None:
 def test_data_sets_of_all_variants_are_asked_for_at_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """So that whether the disk holds them is known before the first is written."""
     asked = []
 
     def data_sets(

@@ -48,10 +48,7 @@ def on_the_cpu() -> Iterator[None]:
 
 @cache
 def seeds_5_5_6(name: str) -> tuple[WorkloadRun, WorkloadRun, WorkloadRun]:
-    """Run 1 warm-up and 3 steps (checkpoint_train writes once) with the seeds 5, 5 and 6.
-
-    What cannot run here (a line of its own needs root) is skipped with its reason.
-    """
+    """Run 1 warm-up and 3 steps (checkpoint_train writes once) with the seeds 5, 5 and 6."""
     if why := workloads.of(name).unavailable_reason():
         pytest.skip(why)
     with tempfile.TemporaryDirectory() as scratch:
@@ -100,14 +97,12 @@ def test_a_training_workload_trains(name: str) -> None:
 
 @pytest.mark.parametrize("name", TRAINING)
 def test_a_training_workload_names_its_batch(name: str) -> None:
-    """The samples of a step are what its parameters promise."""
     assert {step.samples for step in seeds_5_5_6(name)[0].steps} == {
         workloads.load(name).params["batch_size"]
     }
 
 
 def test_24_steps_of_lora_finetune_are_one_shuffled_deck(tmp_path: Path) -> None:
-    """Tokens differ from step to step, and their sum does not differ from seed to seed."""
     result = run(Order(load("lora_finetune"), steps=24, warmup_steps=1, seed=1, scratch=tmp_path))
     tokens = [step.tokens for step in result.steps[1:]]
     # 9 steps of 32 tokens, 6 of 48, 4 of 64, 2 of 96, 2 of 128, 1 of 192, in batches of 4.
@@ -118,7 +113,6 @@ def test_24_steps_of_lora_finetune_are_one_shuffled_deck(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("victim", ["first", "second"])
 def test_no_rank_outlives_the_other(victim: str, tmp_path: Path) -> None:
-    """Even if only one of them is killed, and not their group as the target does."""
     options = ("--steps=1000", "--warmup=1", "--seed=1", f"--scratch={tmp_path}")
     process = subprocess.Popen(
         (sys.executable, "-m", "fixtures.workloads.ddp_train", *options),
@@ -140,7 +134,6 @@ def test_no_rank_outlives_the_other(victim: str, tmp_path: Path) -> None:
 def test_a_workload_names_the_gpus_it_may_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As nvidia-smi does, so that a pod's can be found among its node's."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout
     result = run(Order(load("cnn_train"), steps=1, warmup_steps=1, seed=1, scratch=tmp_path))
