@@ -110,9 +110,9 @@ def something_else(path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
-        ("folder", "is a folder, not a regular file"),
-        ("pipe", "is a pipe, not a regular file"),
-        ("device", "is a device or a socket, not a regular file"),
+        ("folder", "is not a regular file"),
+        ("pipe", "is not a regular file"),
+        ("device", "is not a regular file"),
         ("circle", "cannot be read (Too many levels of symbolic links)"),
     ],
 )

@@ -371,7 +371,8 @@ def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) ->
     assert part["deeptweak"]["interrupted"] is True
     assert part["deeptweak"]["machine_check"]["restored"] is False
     assert finished <= records(part).keys()
-    assert sorted(block_sizes(records(part)).values()) == [1, 3, 3, 3]
+    lost, *whole = sorted(block_sizes(records(part)).values())
+    assert (lost < 3, whole) == (True, [3, 3, 3])
     assert value(place, 1) == "10"
     resumed(place, part, ("-n", "2"))
 
