@@ -22,6 +22,7 @@ STUDY = Study(
     "study", "Why?", ("idle",), ("memory-reclaim",), Metric("step_time_p10_s", "lower"), blocks=4
 )
 HEADER = "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
+TWELVE_S = Limit(12.0, "12s")
 
 
 def manifest(folder: Path, name: str = "knobs", keys: dict[str, str] | None = None) -> str:
@@ -163,6 +164,8 @@ def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path)
             {"design_file": Path("/nowhere/x.csv"), "resume": True},
             "--resume: /nowhere/x.csv does not exist",
         ),
+        ({"budget_s": TWELVE_S, "nodes": 2}, "omit -n"),
+        ({"budget_s": TWELVE_S, "design_file": Path("x.csv")}, "omit --design-file"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, options: dict[str, Any], says: str) -> None:
@@ -368,9 +371,6 @@ def test_a_file_that_is_another_design_is_not_taken_for_it(
     )
 
 
-TWELVE_S = Limit(12.0, "12s")
-
-
 def test_a_budget_lays_out_more_blocks_than_it_has_room_for(tmp_path: Path) -> None:
     """A machine several times as fast needs enough: 3 `idle` cells take .2 s; --blocks bounds."""
     found = planned(tmp_path, budget_s=TWELVE_S)
@@ -440,14 +440,3 @@ def test_any_number_of_steps_comes_in_equal_slices(
     found = by_itself(tmp_path, steps=steps)
     order = found.order_of(next(iter(found.cells.values())))
     assert (order.steps, order.slice_steps) == (steps, of_a_slice)
-
-
-@pytest.mark.parametrize(
-    ("options", "instead"),
-    [({"nodes": 2}, "omit -n"), ({"design_file": Path("x.csv")}, "omit --design-file")],
-)
-def test_a_budget_is_for_blocks_laid_out_beforehand(
-    tmp_path: Path, options: dict[str, Any], instead: str
-) -> None:
-    with pytest.raises(BadInput, match=instead):
-        planned(tmp_path, budget_s=TWELVE_S, **options)

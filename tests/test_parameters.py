@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,22 +23,23 @@ def test_a_number_is_its_own_name(value: float) -> None:
     assert isinstance(found, int) == value.is_integer()
 
 
-@pytest.mark.parametrize("text", ["", "nan", "inf", "0", "61", "0x1"])
-def test_what_is_no_number_of_that_range_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=rf"interval_s={text}: must be a number from 0\.001 to 60\."):
-        INTERVAL.read("interval_s", text)
-    with pytest.raises(
-        BadInput, match=rf"interval_s={text}: must be a number above 0 and at most 60\."
-    ):
-        Parameter(above=True, most=60).read("interval_s", text)
-
-
-@pytest.mark.parametrize("text", ["inf", "nan", "-1"])
-def test_a_range_without_an_end_has_finite_numbers_only(text: str) -> None:
-    with pytest.raises(BadInput, match=rf"lag_s={text}: must be a number of at least 0\."):
-        Parameter().read("lag_s", text)
-    with pytest.raises(BadInput, match=rf"lag_s={text}: must be a number above 0\."):
-        Parameter(above=True).read("lag_s", text)
+@pytest.mark.parametrize(
+    ("parameter", "texts", "says"),
+    [
+        (INTERVAL, ["", "nan", "inf", "0", "61", "0x1"], "a number from 0.001 to 60."),
+        (Parameter(above=True, most=60), ["", "nan", "0"], "a number above 0 and at most 60."),
+        (Parameter(), ["inf", "nan", "-1"], "a number of at least 0."),
+        (Parameter(above=True), ["inf", "nan", "-1"], "a number above 0."),
+        (BYTES, ["1Zi", "0", "-1Mi", "1e30", "1/0"], "a size such as 1048576, 1Mi or 64k above 0"),
+        (WORDS, ["", "0", "9", "8 ", "1.5", "2k", "٣"], "a whole number from 1 to 8"),
+    ],
+)
+def test_what_is_no_value_of_that_range_is_refused(
+    parameter: Parameter, texts: list[str], says: str
+) -> None:
+    for text in texts:
+        with pytest.raises(BadInput, match=re.escape(f"x={text}: must be {says}")):
+            parameter.read("x", text)
 
 
 @pytest.mark.parametrize(
@@ -56,15 +59,6 @@ def test_sizes_are_read_as_kubernetes_writes_them(text: str, size: int) -> None:
     assert BYTES.read("transfer_size", text) == size
 
 
-@pytest.mark.parametrize("text", ["1Zi", "0", "-1Mi", "1e30", "1/0"])
-def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(
-        BadInput,
-        match=f"transfer_size={text}: must be a size such as 1048576, 1Mi or 64k above 0",
-    ):
-        BYTES.read("transfer_size", text)
-
-
 def test_a_value_is_shown_in_one_line() -> None:
     with pytest.raises(BadInput, match=r"words='3\\n': must be a whole"):
         WORDS.read("words", "3\n")
@@ -73,12 +67,6 @@ def test_a_value_is_shown_in_one_line() -> None:
 @pytest.mark.parametrize("text", ["8", "08", "8.0"])
 def test_a_whole_number_is_written_in_digits(text: str) -> None:
     assert WORDS.read("words", text) == 8
-
-
-@pytest.mark.parametrize("text", ["", "0", "9", "8 ", "1.5", "2k", "٣", "9" * 5000])
-def test_what_is_no_whole_number_of_that_range_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=f"words={text}: must be a whole number from 1 to 8"):
-        WORDS.read("words", text)
 
 
 def test_a_word_is_one_of_those_there_are() -> None:

@@ -1,6 +1,6 @@
 """Stand-in for the node agent on KWOK nodes: a simulated pod runs nothing to attach to.
 
-Loaded with `-p tests.cluster.simulated_agents`, in xdist's workers too. It replaces one step,
+Loaded with `-p tests.cluster.simulated_agents`, in the workers of `-n` too. It replaces one step,
 attaching to the agent's pod: the agent runs as a process of this machine instead, on a fake root
 and with a state folder of its node's own, both below `$DEEPTWEAK_TEST_MACHINES`. All else of a run
 is real traffic with a real API server: pods, leases, journals, Jobs, watches, logs. Only that KWOK
