@@ -38,7 +38,6 @@ def test_each_setting_is_a_candidate_and_coupled_ones_are_joined(
 ) -> None:
     candidates = read(str(vendor))
     assert set(candidates.settings.values()) == {(SWAPPINESS,), (DIRTY, BACKGROUND)}
-    assert len(candidates.together) == 1
 
 
 def test_what_cannot_be_carried_is_named_with_its_line(vendor: Path) -> None:

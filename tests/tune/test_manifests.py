@@ -62,7 +62,7 @@ CATALOGUE["linked"] = manifest.parse(LINKED, "linked", "linked")
 def candidates(*names: str) -> Candidates:
     """All parts of some sets as candidates, whatever this machine can do."""
     profile = joined_set([CATALOGUE[name] for name in names])
-    return Candidates(profile, {part.name: (part.name,) for part in parts(profile)}, {}, ())
+    return Candidates(profile, {part.name: (part.name,) for part in parts(profile)}, {})
 
 
 def asked(tweakset: TweakSet) -> tuple[object, ...]:

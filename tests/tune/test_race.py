@@ -94,7 +94,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def candidates() -> Candidates:
     profile = joined_set(resolve("made:vm.swappiness=7+vm.page-cluster=5+vm.dirty_ratio=33"))
-    return Candidates(profile, {part.name: (part.name,) for part in parts(profile)}, {}, ())
+    return Candidates(profile, {part.name: (part.name,) for part in parts(profile)}, {})
 
 
 def race(folder: Path, *, again: bool = False) -> Race:
