@@ -21,19 +21,23 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fixtures.kubernetes import agent, api, workload
 from fixtures.kubernetes.agent import STDOUT
 from fixtures.targets._report import Report
-from fixtures.terms import Refused
+from fixtures.terms import CellSpec, Refused, TweakSet
 from tests.fake_root import FakeRoot
 from tests.fake_root import make as make_root
 
 if TYPE_CHECKING:
+    import pytest
+
     from fixtures.kubernetes.client import Cluster
+    from fixtures.kubernetes.target import Kubernetes
 
 HOUSE = Path(__file__).parents[2]
 MACHINES = "DEEPTWEAK_TEST_MACHINES"
@@ -80,6 +84,38 @@ def machine(folder: Path, node: str) -> FakeRoot:
     """The machine behind a simulated node, made at first use."""
     place = folder / node
     return FakeRoot(place) if place.exists() else make_root(place)
+
+
+class Machine(NamedTuple):
+    """A simulated node, and what stands for its machine."""
+
+    node: str
+    fake: FakeRoot
+
+
+def machines_of(
+    folder: Path, nodes: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> list[Machine]:
+    """Let this process find the nodes' agents and machines below a folder."""
+    monkeypatch.setenv(MACHINES, str(folder))
+    monkeypatch.setattr(agent, "attached", attached)
+    return [Machine(node, machine(folder, node)) for node in nodes]
+
+
+def files(fake: FakeRoot) -> dict[str, str | None]:
+    """The whole machine, but for its boot id."""
+    paths = (str(path)[len(str(fake.root)) :] for path in fake.root.rglob("*") if path.is_file())
+    return {path: fake.get(path) for path in sorted(paths) if not path.endswith("/boot_id")}
+
+
+def cell_of(asked: TweakSet) -> CellSpec:
+    return CellSpec(study="s", workload="idle", tweakset=asked.name, block=1, order=1, seed=1)
+
+
+def apply(target: Kubernetes, asked: TweakSet) -> Any:
+    plan = target.plan(asked)
+    assert plan.cannot == ()
+    return target.apply(cell_of(asked), asked, plan)
 
 
 def pid_file(folder: Path, node: str) -> Path:

@@ -182,31 +182,6 @@ def test_an_agent_that_hangs_is_noticed(
             agent.ask("environment")
 
 
-def test_what_does_not_run_says_why_and_leaves_nothing(
-    cluster: Cluster, manifest: Callable[[], Json]
-) -> None:
-    """An unavailable image, and a program that ends at once: the pod's reason and last lines."""
-    missing = manifest()
-    missing["spec"]["containers"][0] |= {
-        "image": "deeptweak.test/nosuch:1",
-        "imagePullPolicy": "Never",
-    }
-    with pytest.raises(
-        AgentLost,
-        match=r"does not run\. .*deeptweak\.test/nosuch:1 cannot be pulled \(ErrImageNeverPull\)",
-    ):
-        Agent(cluster, missing, patience_s=PATIENCE_S)
-    wrong = manifest()
-    wrong["spec"]["containers"][0]["command"] = [
-        "python",
-        "-c",
-        "raise SystemExit('no such module here')",
-    ]
-    with pytest.raises(AgentLost, match=r"exit code 1.*no such module here"):
-        Agent(cluster, wrong, patience_s=PATIENCE_S)
-    assert api.list_(cluster, api.PODS)[0] == []
-
-
 def test_network_settings_are_read_in_the_workloads_namespace(
     cluster: Cluster, manifest: Callable[[], Json], agent: Agent, witness: Agent
 ) -> None:

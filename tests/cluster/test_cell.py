@@ -76,14 +76,6 @@ def test_an_agent_lost_during_a_cell_fails_it_stock_too(
     assert run.error == LOST
 
 
-def test_an_agent_lost_before_it_saw_the_pod_fails_the_cell() -> None:
-    """A pod that ended at once is not sampled, but the agent's hold is still checked."""
-    beside = AgentThread(
-        cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None)
-    )
-    assert beside.end(WELL)[0].error == LOST
-
-
 def test_what_cannot_be_sampled_is_missing_and_fails_nothing() -> None:
     """Telemetry is beside the measurement, never in its way."""
     run, missing = cell({}, sample_end=Refused("no sampler"))

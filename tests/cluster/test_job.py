@@ -269,7 +269,6 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
         "",
         ["No module named 'transformers'"],
     ),
-    "no such program": (Play("", None, changed(command=["nosuchprogram"])), "", ["nosuchprogram"]),
     "too few steps": (Play("ready(); step(0)"), "Ended too early: 1 of 3 steps were done.", []),
     # Without waiting for the program, which would go on for long.
     "a broken protocol": (
@@ -297,12 +296,6 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
         "",
         ["The pod was deleted from outside this run"],
     ),
-    # It leaves no exit code.
-    "deleted by force": (
-        Play(SLEEPS, lambda cluster, pod: delete_pod(cluster, pod, 0)),
-        "Died: ",
-        ["The pod was deleted from outside this run"],
-    ),
     "its Job deleted": (
         Play(
             SLEEPS,
@@ -321,16 +314,6 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
         ),
         "",
         ["OOMKilled"],
-    ),
-    "no such image": (
-        Play("", None, changed(image="deeptweak.test/nosuch:1")),
-        "Could not be started. Pod ",
-        ["image deeptweak.test/nosuch:1 cannot be pulled (ImagePullBackOff)"],
-    ),
-    "no room": (
-        Play("", None, changed(resources={"limits": {"nvidia.com/gpu": "99"}})),
-        "",
-        ["Insufficient nvidia.com/gpu"],
     ),
     # It stands in the pod's events alone.
     "no such secret": (

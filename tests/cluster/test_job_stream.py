@@ -108,28 +108,6 @@ def test_a_lost_watch_is_resumed_and_reports_nothing_twice(
         assert play.once()
 
 
-def test_a_job_that_somebody_deletes_is_named(streams: Streams, cluster: Cluster) -> None:
-    """The deletion kills a running job; a waiting job can never be admitted and ends the stream."""
-    with streams.play() as play:
-        play.start(job(0, LONG_S))
-        [running] = apis.list_(cluster, apis.JOBS)[0]
-        apis.delete(cluster, apis.JOBS, running["metadata"]["name"])
-        end = play.end_of(0)
-        assert (end.outcome, end.reason) == (
-            "killed",
-            f"its Job {running['metadata']['name']} was deleted from outside",
-        )
-        play.engine.submit(job(1, 1.0))
-        play.until(lambda: any(apis.list_(cluster, apis.JOBS)[0]))
-        [waiting] = (one for one in apis.list_(cluster, apis.JOBS)[0] if one["spec"]["suspend"])
-        apis.delete(cluster, apis.JOBS, waiting["metadata"]["name"])
-        with pytest.raises(
-            Refused,
-            match=r"Job 1 was waiting for its slot, but its Job .* was deleted from outside",
-        ):
-            play.until(lambda: False)
-
-
 def test_what_a_killed_stream_has_left_restore_takes_away(
     streams: Streams, cluster: Cluster
 ) -> None:

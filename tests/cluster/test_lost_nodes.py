@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from fixtures.kubernetes import api as apis
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
 from fixtures.workloads import load
 from tests.cluster import kubelet
 from tests.cluster.streams import LONG_S, Streams, job
 from tests.sessions import HOUSE
-
-if TYPE_CHECKING:
-    from fixtures.kubernetes.client import Cluster
 
 
 def test_every_job_of_a_cell_ends_although_a_node_is_lost(streams: Streams) -> None:
@@ -69,19 +65,6 @@ def test_a_drained_node_is_lost_and_comes_back(streams: Streams) -> None:
         play.engine.admit(other, 1, 0.0)
         assert play.end_of(1).outcome == "done"
         assert [one.what for one in play.events if one.job is None] == ["node lost", "node back"]
-
-
-def test_a_node_that_somebody_else_cordons_is_lost_too(streams: Streams, cluster: Cluster) -> None:
-    with streams.play() as play:
-        [node] = play.engine.nodes
-        apis.patch(cluster, apis.NODES, node, {"spec": {"unschedulable": True}})
-        try:
-            play.until(lambda: play.happened("node lost"))
-            with pytest.raises(Refused, match="was not taken away by this stream"):
-                play.engine.back(node)
-        finally:
-            apis.patch(cluster, apis.NODES, node, {"spec": {"unschedulable": None}})
-        play.until(lambda: play.happened("node back"))
 
 
 @pytest.mark.slow

@@ -106,26 +106,6 @@ def test_the_api_server_takes_every_golden_manifest(
     assert apis.get(cluster, kind, answer["metadata"]["name"]) is None
 
 
-def test_only_the_agent_may_do_more_than_compute() -> None:
-    """No privilege, capability, host namespace or credentials; host networking on request only."""
-    spec = job(gpus=1, host_network=True)["spec"]["template"]["spec"]
-    [container] = spec["containers"]
-    assert container["securityContext"] == {
-        "privileged": False,
-        "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-    assert not {"hostPID", "hostIPC", "securityContext", "serviceAccountName"} & spec.keys()
-    assert "hostNetwork" not in job()["spec"]["template"]["spec"]
-    assert not [volume for volume in spec["volumes"] if "hostPath" in volume]
-    assert (
-        spec["automountServiceAccountToken"]
-        is agent()["spec"]["automountServiceAccountToken"]
-        is False
-    )
-
-
 def test_a_job_ends_after_its_timeouts_and_is_never_retried() -> None:
     """600 s to be placed and pulled, 180 s to be ready, 3 steps of 60 s, 60 s to end: 1020 s."""
     spec = job(order=Order(load("idle"), steps=2, warmup_steps=1, seed=1))["spec"]

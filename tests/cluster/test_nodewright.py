@@ -9,28 +9,34 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from fixtures.kernel.machine import Restored
-from fixtures.kubernetes import agent, api, names, recovery, skyhook
+from fixtures.kubernetes import api, names, recovery, skyhook
 from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.node import candidates
 from fixtures.kubernetes.settings import TargetConfig
 from fixtures.kubernetes.target import Kubernetes
-from fixtures.terms import CellSpec, TweakRefused, TweakSet
+from fixtures.terms import TweakRefused, TweakSet
 from fixtures.tweaks.manifest import parse
-from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
-from tests.cluster.simulated_agents import MACHINES, of_node, said
+from tests.cluster.simulated_agents import (
+    Machine,
+    apply,
+    cell_of,
+    files,
+    machines_of,
+    of_node,
+    said,
+)
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.cluster.operators.fixtures import StandIn
-    from tests.fake_root import FakeRoot
 
 pytestmark = pytest.mark.needs("reference")
 
@@ -39,13 +45,6 @@ RUN = "0123456789ab"
 SWAPPINESS, KEXEC = "/proc/sys/vm/swappiness", "/proc/sys/kernel/kexec_load_disabled"
 TOKENS = "/etc/default/grub.d/90-tool.cfg"
 PATIENCE_S = 120.0
-
-
-class Machine(NamedTuple):
-    """A simulated node, and what stands for its machine."""
-
-    node: str
-    fake: FakeRoot
 
 
 def tweakset(image: str = "r/tuning", **given: str) -> TweakSet:
@@ -69,14 +68,8 @@ def machine(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Machine:
-    folder = tmp_path / "machines"
-    monkeypatch.setenv(MACHINES, str(folder))
-    monkeypatch.setattr(agent, "attached", simulated_agents.attached)
-    (node,) = kwok_nodes(1, log=said(5))
-    fake = machines.booted(
-        simulated_agents.machine(folder, node),
-        of_node(cluster, node)["status"]["nodeInfo"]["bootID"],
-    )
+    ((node, fake),) = machines_of(tmp_path / "machines", kwok_nodes(1, log=said(5)), monkeypatch)
+    machines.booted(fake, of_node(cluster, node)["status"]["nodeInfo"]["bootID"])
     fake.put(KEXEC, "0")
     return Machine(node, fake)
 
@@ -103,23 +96,8 @@ def target(
     made.close()
 
 
-def cell_of(asked: TweakSet) -> CellSpec:
-    return CellSpec(study="s", workload="idle", tweakset=asked.name, block=1, order=1, seed=1)
-
-
-def apply(target: Kubernetes, asked: TweakSet) -> Any:
-    plan = target.plan(asked)
-    assert plan.cannot == ()
-    return target.apply(cell_of(asked), asked, plan)
-
-
 def named(cluster: Cluster, kind: api.Kind) -> list[str]:
     return sorted(one["metadata"]["name"] for one in api.list_(cluster, kind)[0])
-
-
-def files(fake: FakeRoot) -> dict[str, str | None]:
-    paths = (str(path)[len(str(fake.root)) :] for path in fake.root.rglob("*") if path.is_file())
-    return {path: fake.get(path) for path in sorted(paths)}
 
 
 def assert_untouched(cluster: Cluster, machine: Machine, before: dict[str, str | None]) -> None:

@@ -336,11 +336,6 @@ NODEWRIGHTS: dict[str, Story] = {
     ),
 }
 SKYHOOKS: dict[str, Story] = {
-    "no operator": (
-        [("Skyhook", "ADDED", BARE, 0.1), 9.9, 10.0],
-        ["waiting", "waiting", "stuck"],
-        "No operator processes Skyhook s",
-    ),
     # A watch that was cut may have missed the pod; nodeState keeps `erroring` when the status no
     # longer does.
     "a stage that errs for an instant": (
@@ -491,25 +486,6 @@ JOBS: dict[str, Story] = {
         ["waiting", "waiting", "stuck"],
         'Job j has no pod 10 s after its creation: pods "j-x" is forbidden: exceeded quota.',
     ),
-    "no controller": (
-        [("Job", "ADDED", JOB, 0.1), 10.0],
-        ["waiting", "stuck"],
-        (
-            "Job j has no pod 10 s after its creation: check that the cluster's "
-            "controller-manager is running."
-        ),
-    ),
-    # Past its deadline the Job deletes its pod; the exit code 143 that follows would only lead
-    # astray.
-    "a pod that its Job kills": (
-        [
-            ("Pod", "ADDED", owned(a_pod(state={"running": {}}), "job-name", "j"), 0.1),
-            ("Pod", "MODIFIED", owned(a_pod(state=ended(143)), "job-name", "j", **GOING), 5.0),
-            ("Job", "MODIFIED", {**JOB, "status": {"conditions": [LATE]}}, 5.1),
-        ],
-        ["waiting", "waiting", "failed"],
-        "Job j failed (DeadlineExceeded): Job was active longer than specified deadline.",
-    ),
 }
 
 
@@ -523,19 +499,6 @@ SERVES: Object = {
 }
 RESTARTED = a_pod(state={"running": {}}, last=ended(0, "Completed"), restarts=1, conditions=[READY])
 WORKSPACES: dict[str, Story] = {
-    "its pod is not ready": (
-        [
-            (
-                "Pod",
-                "ADDED",
-                owned(a_pod(conditions=[{**READY, "status": "False"}]), "kaito.sh/workspace", "w"),
-                1.0,
-            ),
-            ("Workspace", "ADDED", SERVES, 1.1),
-        ],
-        ["waiting", "waiting"],
-        "",
-    ),
     "nobody takes it up": (
         [("Workspace", "ADDED", {"metadata": {"name": "w", "generation": 1}}, 0.1), 9.9, 10.0],
         ["waiting", "waiting", "stuck"],

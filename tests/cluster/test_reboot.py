@@ -19,18 +19,25 @@ import yaml
 
 from fixtures.cells import STOCK
 from fixtures.kernel.machine import Restored
-from fixtures.kubernetes import agent, api, recovery, skyhook
+from fixtures.kubernetes import api, recovery, skyhook
 from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.settings import TargetConfig
 from fixtures.kubernetes.target import Kubernetes
-from fixtures.terms import CellSpec, Refused, TweakRefused, TweakSet
+from fixtures.terms import Refused, TweakRefused, TweakSet
 from fixtures.tweaks import resolve
-from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
 from tests.cluster.operators.machines import BOOT_ID, CMDLINE
 from tests.cluster.runs import LOOK_EVERY_S
-from tests.cluster.simulated_agents import MACHINES, of_node, said
+from tests.cluster.simulated_agents import (
+    MACHINES,
+    apply,
+    cell_of,
+    files,
+    machines_of,
+    of_node,
+    said,
+)
 from tests.sessions import HOUSE, Place, until
 
 if TYPE_CHECKING:
@@ -74,12 +81,11 @@ def machine(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[str, FakeRoot]:
-    folder = tmp_path / "machines"
-    monkeypatch.setenv(MACHINES, str(folder))
-    monkeypatch.setattr(agent, "attached", simulated_agents.attached)
-    (node,) = kwok_nodes(1, log=said(STEPS))
-    boot_id = of_node(cluster, node)["status"]["nodeInfo"]["bootID"]
-    return node, machines.booted(simulated_agents.machine(folder, node), boot_id)
+    ((node, fake),) = machines_of(
+        tmp_path / "machines", kwok_nodes(1, log=said(STEPS)), monkeypatch
+    )
+    machines.booted(fake, of_node(cluster, node)["status"]["nodeInfo"]["bootID"])
+    return node, fake
 
 
 @pytest.fixture
@@ -122,22 +128,6 @@ def journals(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> list[Json]:
 
     monkeypatch.setattr(api, "create", look_first)
     return found
-
-
-def cell_of(tweakset: TweakSet) -> CellSpec:
-    return CellSpec(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)
-
-
-def files(fake: FakeRoot) -> dict[str, str | None]:
-    """The whole machine, but for its boot id."""
-    paths = (str(path)[len(str(fake.root)) :] for path in fake.root.rglob("*") if path.is_file())
-    return {path: fake.get(path) for path in sorted(paths) if path != BOOT_ID}
-
-
-def apply(target: Kubernetes, tweakset: TweakSet) -> Any:
-    plan = target.plan(tweakset)
-    assert plan.cannot == ()
-    return target.apply(cell_of(tweakset), tweakset, plan)
 
 
 def assert_untouched(cluster: Cluster, node: str) -> None:

@@ -18,44 +18,40 @@ class Marks:
     """The operator's node marks for the resource `hook`: annotations, a label, two conditions."""
 
     hook: str
+    group: str = GROUP
 
     @property
     def state(self) -> str:
-        """Annotation: JSON of each package's stage and state.
-
-        A resource of the same name resumes from it.
-        """
-        return f"{GROUP}/nodeState_{self.hook}"
+        """Annotation: JSON of each package's stage and state, from which its name resumes."""
+        return f"{self.group}/nodeState_{self.hook}"
 
     @property
     def status(self) -> str:
         """Annotation and label: the resource's status on this node."""
-        return f"{GROUP}/status_{self.hook}"
+        return f"{self.group}/status_{self.hook}"
 
     @property
     def version(self) -> str:
-        """Annotation: the operator's version."""
-        return f"{GROUP}/version_{self.hook}"
+        return f"{self.group}/version_{self.hook}"
 
     @property
     def cordon(self) -> str:
         """Annotation: the node was cordoned for this resource."""
-        return f"{GROUP}/cordon_{self.hook}"
+        return f"{self.group}/cordon_{self.hook}"
 
     def conditions(self, *, complete: bool, erroring: bool) -> list[Object]:
+        of = {
+            "NotReady": (not complete, "Complete" if complete else "Incomplete"),
+            "Erroring": (erroring, "Erroring" if erroring else "NotErroring"),
+        }
         return [
             {
-                "type": f"{GROUP}/{self.hook}/NotReady",
-                "status": str(not complete),
-                "reason": "Complete" if complete else "Incomplete",
-                "message": f"Skyhook {self.hook} Ready",
-            },
-            {
-                "type": f"{GROUP}/{self.hook}/Erroring",
-                "status": str(erroring),
-                "reason": "Package(s) Erroring or Unknown" if erroring else "Not Erroring",
-                "message": f"Package Erroring or Unknown for {self.hook}",
-            },
+                "type": f"{self.group}/{self.hook}/{what}",
+                "status": str(holds),
+                "reason": reason,
+                "message": f"{what} of {self.hook}",
+            }
+            for what, (holds, reason) in of.items()
         ]
 
     def state_of(self, node: Object) -> dict[str, Object]:
@@ -65,6 +61,12 @@ class Marks:
     def status_of(self, node: Object) -> str | None:
         """The status annotation; None until the operator has seen this node and resource."""
         return notes_of(node).get(self.status)
+
+
+def entry(package: Object, stage: str, state: str) -> Object:
+    """A package's entry in a node's state."""
+    known = {name: package[name] for name in ("name", "version", "image")}
+    return {**known, "stage": stage, "state": state}
 
 
 def now() -> str:

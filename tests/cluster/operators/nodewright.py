@@ -16,18 +16,29 @@ from typing import Any
 
 from .api import CORE, NODES, STRATEGIC, Api, ApiFailed, Gone
 from .machines import Machines
-from .marks import NAMESPACE, compact, labels_of, matches, name_of, notes_of, safe_name
+from .marks import (
+    NAMESPACE,
+    Marks,
+    compact,
+    entry,
+    labels_of,
+    matches,
+    name_of,
+    notes_of,
+    safe_name,
+)
 from .packages import Look, config_map_name, owner, pod
 
 Object = dict[str, Any]
 LEGACY, GROUP = "skyhook.nvidia.com", "nodewright.nvidia.com"
 SKYHOOKS, NODEWRIGHTS = f"/apis/{LEGACY}/v1alpha1/skyhooks", f"/apis/{GROUP}/v1alpha1/nodewrights"
-JOBS, PODS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs", f"{CORE}/namespaces/{NAMESPACE}/pods"
+JOBS, MAPS = (
+    f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs",
+    f"{CORE}/namespaces/{NAMESPACE}/configmaps",
+)
 FINALIZER = f"{GROUP}/nodewright"
 VERSION, POLL_S = "stand-in", 0.5
 STAGES = ("apply", "config")
-TTL_S = {"Complete": 3600, "Failed": 86400}
-RETRIES = 3
 
 
 @dataclass
@@ -41,12 +52,8 @@ class Operator:
 
     def run(self) -> None:
         self.api.create(f"{CORE}/namespaces", {"metadata": {"name": NAMESPACE}})
-        for path, query in (
-            (SKYHOOKS, {}),
-            (NODEWRIGHTS, {}),
-            (JOBS, {"labelSelector": f"{GROUP}/name"}),
-            (NODES, {}),
-        ):
+        jobs = {"labelSelector": f"{GROUP}/name"}
+        for path, query in ((SKYHOOKS, {}), (NODEWRIGHTS, {}), (JOBS, jobs), (NODES, {})):
             self.api.follow(path, lambda *_: self.events.put(None), **query)
         while True:
             try:
@@ -64,9 +71,7 @@ class Operator:
             self.events.get()
         for legacy in self.api.list(SKYHOOKS):
             self.mirror(legacy)
-        for hook in sorted(
-            self.api.list(NODEWRIGHTS), key=lambda h: (h["spec"].get("priority", 200), name_of(h))
-        ):
+        for hook in self.api.list(NODEWRIGHTS):
             if "deletionTimestamp" in hook["metadata"]:
                 self.let_go(hook)
             else:
@@ -78,116 +83,78 @@ class Operator:
         if "deletionTimestamp" in legacy["metadata"]:
             self.api.patch(f"{SKYHOOKS}/{name}", {"metadata": {"finalizers": None}})
         elif self.api.get(f"{NODEWRIGHTS}/{name}") is None:
-            notes = {
-                f"{GROUP}/mirrored-from": name,
-                f"{GROUP}/mirrored-generation": str(legacy["metadata"]["generation"]),
-            }
+            notes = {f"{GROUP}/mirrored-from": name}
             metadata = {"name": name, "labels": labels_of(legacy), "annotations": notes}
-            made = {
-                "apiVersion": f"{GROUP}/v1alpha1",
-                "kind": "NodeWright",
-                "metadata": metadata,
-                "spec": legacy["spec"],
-            }
-            self.api.create(NODEWRIGHTS, made)
+            made = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "NodeWright", "metadata": metadata}
+            self.api.create(NODEWRIGHTS, {**made, "spec": legacy["spec"]})
 
     def let_go(self, hook: Object) -> None:
         """Off with the finalizer, its Jobs and pods follow.
 
         Of its marks the state stays, since nothing was uninstalled.
         """
-        name = name_of(hook)
+        marks = Marks(name_of(hook), GROUP)
         for node in self.api.list(NODES):
-            if f"{GROUP}/status_{name}" in notes_of(node):
-                gone = {f"{GROUP}/status_{name}": None}
-                self.api.patch(
-                    f"{NODES}/{name_of(node)}", {"metadata": {"annotations": gone, "labels": gone}}
-                )
+            if marks.status in notes_of(node):
+                gone, path = {marks.status: None}, f"{NODES}/{name_of(node)}"
+                self.api.patch(path, {"metadata": {"annotations": gone, "labels": gone}})
                 types = [
-                    {"type": f"{GROUP}/{name}/{what}", "$patch": "delete"}
-                    for what in ("NotReady", "Erroring")
+                    {"type": one["type"], "$patch": "delete"}
+                    for one in marks.conditions(complete=True, erroring=False)
                 ]
-                self.api.patch(
-                    f"{NODES}/{name_of(node)}/status",
-                    {"status": {"conditions": types}},
-                    content=STRATEGIC,
-                )
-        self.api.patch(f"{NODEWRIGHTS}/{name}", {"metadata": {"finalizers": None}})
+                body = {"status": {"conditions": types}}
+                self.api.patch(f"{path}/status", body, content=STRATEGIC)
+        self.api.patch(f"{NODEWRIGHTS}/{name_of(hook)}", {"metadata": {"finalizers": None}})
 
     def advance(self, hook: Object) -> None:
         name = name_of(hook)
         if FINALIZER not in (hook["metadata"].get("finalizers") or []):
-            hook = self.api.patch(
-                f"{NODEWRIGHTS}/{name}", {"metadata": {"finalizers": [FINALIZER]}}
-            )
+            body = {"metadata": {"finalizers": [FINALIZER]}}
+            hook = self.api.patch(f"{NODEWRIGHTS}/{name}", body)
         selector = hook["spec"].get("nodeSelectors") or {}
         nodes = [node for node in self.api.list(NODES) if matches(selector, labels_of(node))]
         jobs = {
             name_of(job): job for job in self.api.list(JOBS, labelSelector=f"{GROUP}/name={name}")
         }
         for node in nodes:
-            self.on_node(hook, node, jobs)
+            for label, package in (hook["spec"].get("packages") or {}).items():
+                self.on_package(hook, node, {**package, "name": label}, jobs)
         self.report(hook, nodes)
-
-    def on_node(self, hook: Object, node: Object, jobs: dict[str, Object]) -> None:
-        for label, package in (hook["spec"].get("packages") or {}).items():
-            self.on_package(hook, node, {**package, "name": label}, jobs)
 
     def on_package(
         self, hook: Object, node: Object, package: Object, jobs: dict[str, Object]
     ) -> None:
         """Create the Job of the stage that is due, or note the state of the existing Job."""
         name, key = name_of(hook), f"{package['name']}|{package['version']}"
-        state = self.state(name, node)
-        entry = state.get(key, {})
-        ended = entry.get("state") == "complete"
-        if ended and entry["stage"] == STAGES[-1]:
+        marks = Marks(name, GROUP)
+        state = marks.state_of(node)
+        known = state.get(key, {})
+        ended = known.get("state") == "complete"
+        if ended and known["stage"] == STAGES[-1]:
             return
-        stage = STAGES[STAGES.index(entry["stage"]) + ended] if entry else STAGES[0]
+        stage = STAGES[STAGES.index(known["stage"]) + ended] if known else STAGES[0]
         job = jobs.get(safe_name(name, package["name"], package["version"], stage, name_of(node)))
+
+        def note(word: str, status: str) -> None:
+            self.note(marks, node, {**state, key: entry(package, stage, word)}, status)
+
         if job is None:
             if package.get("configMap"):
-                self.api.create(
-                    f"{CORE}/namespaces/{NAMESPACE}/configmaps",
-                    {
-                        "metadata": {
-                            "name": config_map_name(name, package),
-                            "ownerReferences": owner(hook),
-                        },
-                        "data": package["configMap"],
-                    },
-                )
+                meta = {"name": config_map_name(name, package), "ownerReferences": owner(hook)}
+                self.api.create(MAPS, {"metadata": meta, "data": package["configMap"]})
             self.api.create(JOBS, self.job(hook, package, stage, name_of(node)))
             self.machines.carry_out(name_of(node), package, stage)
-            self.note(
-                name, node, {**state, key: _entry(package, stage, "in_progress")}, "in_progress"
-            )
+            note("in_progress", "in_progress")
             return
-        conditions = {
-            c["type"] for c in job["status"].get("conditions") or [] if c["status"] == "True"
-        }
-        if over := conditions & {"Complete", "Failed"}:
-            (how,) = over
-            word = "complete" if how == "Complete" else "erroring"
-            self.note(
-                name,
-                node,
-                {**state, key: _entry(package, stage, word)},
-                "in_progress" if how == "Complete" else "erroring",
-            )
+        over = {c["type"] for c in job["status"].get("conditions") or [] if c["status"] == "True"}
+        if over & {"Complete", "Failed"}:
+            well = "Complete" in over
+            note("complete" if well else "erroring", "in_progress" if well else "erroring")
             if f"{GROUP}/state-recorded" not in notes_of(job):
-                marker = {
-                    "metadata": {"annotations": {f"{GROUP}/state-recorded": "true"}},
-                    "spec": {"ttlSecondsAfterFinished": TTL_S[how]},
-                }
+                marker = {"metadata": {"annotations": {f"{GROUP}/state-recorded": "true"}}}
                 self.api.patch(f"{JOBS}/{name_of(job)}", marker)
-        elif job["status"].get("failed") and entry.get("state") != "erroring":
-            self.note(
-                name,
-                node,
-                {**state, key: _entry(package, stage, "erroring")},
-                "erroring",  # at once, as up to v0.19
-            )
+        elif job["status"].get("failed") and known.get("state") != "erroring":
+            note("erroring", "erroring")  # at once, as up to v0.19
 
     def job(self, hook: Object, package: Object, stage: str, node: str) -> Object:
         made = json.loads(
@@ -200,32 +167,23 @@ class Operator:
             "imagePullPolicy": "IfNotPresent",
             "command": ["/bin/sh", "-c", "exit 0"],
         }
+        notes = {"labels": labels, "annotations": made["metadata"]["annotations"]}
         spec = {**made["spec"], "restartPolicy": "Never", "containers": [done]}
         return {
             "metadata": {**made["metadata"], "labels": labels},
             "spec": {
-                "backoffLimit": RETRIES,
+                "backoffLimit": 3,
                 "podReplacementPolicy": "Failed",
-                "template": {
-                    "metadata": {"labels": labels, "annotations": made["metadata"]["annotations"]},
-                    "spec": spec,
-                },
+                "template": {"metadata": notes, "spec": spec},
             },
         }
 
-    def state(self, name: str, node: Object) -> Object:
-        return dict(json.loads(notes_of(node).get(f"{GROUP}/nodeState_{name}") or "{}"))
-
-    def note(self, name: str, node: Object, state: Object, status: str) -> None:
+    def note(self, marks: Marks, node: Object, state: Object, status: str) -> None:
         """Write state and status on the node, where they differ."""
-        notes = {
-            f"{GROUP}/nodeState_{name}": compact(state),
-            f"{GROUP}/status_{name}": status,
-            f"{GROUP}/version_{name}": VERSION,
-        }
+        notes = {marks.state: compact(state), marks.status: status, marks.version: VERSION}
         if notes.items() <= notes_of(node).items():
             return
-        metadata = {"annotations": notes, "labels": {f"{GROUP}/status_{name}": status}}
+        metadata = {"annotations": notes, "labels": {marks.status: status}}
         renewed = self.api.patch(f"{NODES}/{name_of(node)}", {"metadata": metadata})
         node.clear()
         node.update(renewed)
@@ -233,26 +191,22 @@ class Operator:
     def report(self, hook: Object, nodes: list[Object]) -> None:
         """Write the resource's changed status: `complete` once all packages are on all nodes."""
         name, wanted = name_of(hook), len(hook["spec"].get("packages") or {})
+        marks = Marks(name, GROUP)
         statuses, states = {}, {}
         for node in nodes:
-            state = self.state(name, node)
+            state = marks.state_of(node)
             done = [
                 e for e in state.values() if e["state"] == "complete" and e["stage"] == STAGES[-1]
             ]
             if len(done) == wanted:
-                self.note(name, node, state, "complete")
-            statuses[name_of(node)], states[name_of(node)] = (
-                notes_of(node).get(f"{GROUP}/status_{name}", "waiting"),
-                state,
-            )
-        complete = sum(status == "complete" for status in statuses.values())
-        word = next(
-            (s for s in ("erroring", "in_progress", "waiting") if s in statuses.values()),
-            "complete",
-        )
+                self.note(marks, node, state, "complete")
+            states[name_of(node)] = state
+            statuses[name_of(node)] = marks.status_of(node) or "waiting"
+        words = ("erroring", "in_progress", "waiting")
+        word = next((s for s in words if s in statuses.values()), "complete")
         now = {
             "status": word,
-            "completeNodes": f"{complete}/{len(nodes)}",
+            "completeNodes": f"{list(statuses.values()).count('complete')}/{len(nodes)}",
             "nodeStatus": statuses,
             "nodeState": states,
         }
@@ -260,13 +214,3 @@ class Operator:
         before = hook.get("status") or {}
         if any(before.get(key) != value for key, value in now.items()):
             self.api.patch(f"{NODEWRIGHTS}/{name}/status", {"status": now})
-
-
-def _entry(package: Object, stage: str, state: str) -> Object:
-    return {
-        "name": package["name"],
-        "version": package["version"],
-        "image": package["image"],
-        "stage": stage,
-        "state": state,
-    }

@@ -17,7 +17,18 @@ from typing import Any
 
 from .api import CORE, NODES, STRATEGIC, Api, ApiFailed, Gone
 from .machines import Machines
-from .marks import GROUP, NAMESPACE, Marks, compact, labels_of, matches, name_of, notes_of, now
+from .marks import (
+    GROUP,
+    NAMESPACE,
+    Marks,
+    compact,
+    entry,
+    labels_of,
+    matches,
+    name_of,
+    notes_of,
+    now,
+)
 from .packages import Look, config_map_name, owner, pod, pod_name
 
 Object = dict[str, Any]
@@ -297,12 +308,6 @@ def stays(running: Object) -> bool:
 
 def key(package: Object) -> str:
     return f"{package['name']}|{package['version']}"
-
-
-def entry(package: Object, stage: str, state: str) -> Object:
-    """A package's entry in the node's state."""
-    known = {name: package[name] for name in ("name", "version", "image")}
-    return {**known, "stage": stage, "state": state}
 
 
 def note_end(api: Api, node: Object, package: Object, ended: str) -> None:

@@ -13,24 +13,23 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from fixtures.kernel import lock
 from fixtures.kernel.machine import Restored
-from fixtures.kubernetes import agent, api, lease, manifests, names, recovery, settings
+from fixtures.kubernetes import api, lease, manifests, names, recovery, settings
 from fixtures.kubernetes import skyhook as operator
 from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.node import HeldNode, facts
 from fixtures.kubernetes.settings import TargetConfig
 from fixtures.kubernetes.target import Kubernetes
-from fixtures.terms import CellSpec, MachineHeld, Refused, TweakRefused
+from fixtures.terms import MachineHeld, Refused, TweakRefused
 from fixtures.tweaks import resolve
-from tests.cluster import simulated_agents
-from tests.cluster.simulated_agents import MACHINES, of_node, said
-from tests.fake_root import FakeRoot, writes
+from tests.cluster.simulated_agents import Machine, cell_of, machines_of, of_node, said
+from tests.fake_root import writes
 from tests.sessions import Place
 
 pytestmark = pytest.mark.needs("reference")
@@ -43,23 +42,11 @@ AGENT = {"image": "registry.invalid/deeptweak:1"}
 CHOSEN = TargetConfig(Where(), nodes="", image=AGENT["image"], patience_s=PATIENCE_S)
 
 
-class Machine(NamedTuple):
-    """A simulated node, and what stands for its machine."""
-
-    node: str
-    fake: FakeRoot
-
-
 @pytest.fixture
 def machines(
     kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[Machine]:
-    folder = tmp_path / "machines"
-    monkeypatch.setenv(MACHINES, str(folder))
-    monkeypatch.setattr(agent, "attached", simulated_agents.attached)
-    return [
-        Machine(node, simulated_agents.machine(folder, node)) for node in kwok_nodes(2, log=said(5))
-    ]
+    return machines_of(tmp_path / "machines", kwok_nodes(2, log=said(5)), monkeypatch)
 
 
 @pytest.fixture
@@ -361,7 +348,7 @@ def test_an_unwritable_journal_fails_the_cell_without_changes(
     """The API server may refuse (rights, admission): nothing was changed, and the run goes on."""
     fake = machines[0].fake
     (tweakset,) = resolve(Place(tmp_path).manifest("typed", sysctl="vm.swappiness = 10"))
-    typed = CellSpec(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)
+    typed = cell_of(tweakset)
     api.patch(cluster, api.CONFIGMAPS, target.held.journal.name, {"immutable": True})
     with pytest.raises(TweakRefused, match="immutable"):
         target.apply(typed, tweakset, target.plan(tweakset))

@@ -119,26 +119,6 @@ def test_an_operator_fault_fails_the_cell_with_its_reason(
     assert (check, len(forced)) == ({"changed": {}, "restored": True}, fault == "dies-midway")
 
 
-@pytest.mark.needs("reference")
-def test_scripts_without_a_visible_effect_are_not_in_force(
-    place: ClusterPlace, operator: StandIn
-) -> None:
-    """`complete` alone is not believed of them either, where no check of theirs ran."""
-    manifest = yaml.safe_load(Path(reclaim(place).partition("=")[2]).read_text())
-    script = {
-        "version": "1.1.1",
-        "image": "x/shellscript",
-        "configMap": {"apply.sh": f"sysctl -w vm.swappiness={asked(place)}"},
-    }
-    manifest["spec"]["packages"] = {"script": script}
-    (place.folder / "reclaim.yaml").write_text(yaml.safe_dump(manifest))
-    operator.start(fault="lies", speed=20)
-    done = by_operator(place)
-    assert done.code == 2, done.out
-    (cell,) = cells(place)
-    assert "so it is unknown whether the set is in force" in cell["reason"]
-
-
 # -- what happens to pods
 
 
@@ -311,19 +291,6 @@ def test_a_stopped_run_restores_the_node_saves_and_can_resume(
     place: ClusterPlace,
 ) -> None:
     stopped_and_resumed(place, ctrl_c)
-
-
-@pytest.mark.needs("reference")
-def test_so_does_one_by_the_operator(
-    place: ClusterPlace, operator: StandIn, as_somebody: Callable[..., None]
-) -> None:
-    """Its resource, its pods and its marks on the node go too.
-
-    The rights of the file are enough for all of it.
-    """
-    operator.start(speed=20)
-    as_somebody("nothing is left out", "skyhook")
-    stopped_and_resumed(place, terminate, "--apply=skyhook")
 
 
 @pytest.mark.needs("reference")
