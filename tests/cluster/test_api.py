@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +22,7 @@ from fixtures.kubernetes.api import (
     list_,
     patch,
 )
-from fixtures.kubernetes.settings import laid_over, read_overlay
-from fixtures.kubernetes.watch import Follower, Watch, logs, watch
+from fixtures.kubernetes.watch import Follower, watch
 
 if TYPE_CHECKING:
     from fixtures.kubernetes.client import Cluster
@@ -184,23 +182,6 @@ def test_what_the_server_has_forgotten_is_found_by_listing_anew(
         assert short(next(events)) == ("MODIFIED", "same", "5")
 
 
-def test_a_server_that_stays_away_is_named(cuttable: tuple[Cluster, Line]) -> None:
-    """Watch and request wait for the cluster's patience, then name server and kubeconfig."""
-    watched, line = cuttable
-    watched.patience_s = 0.5
-    line.close()
-    for asking in (
-        lambda: get(watched, CONFIGMAPS, "one"),
-        lambda: next(iter(Watch(watched, CONFIGMAPS, resource_version="0"))),
-    ):
-        with pytest.raises(ApiError) as away:
-            asking()
-        assert away.value.status == 0
-        assert away.value.passing
-        assert f"https://127.0.0.1:{line.port}" in str(away.value)
-        assert "over-the-line.kubeconfig" in str(away.value)
-
-
 def test_after_one_timeout_later_requests_try_the_server_once(
     cuttable: tuple[Cluster, Line], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,51 +212,3 @@ def test_a_create_whose_answer_got_lost_is_not_an_error(cuttable: tuple[Cluster,
     with pytest.raises(ApiError) as twice:
         create(asking, CONFIGMAPS, config_map("one", x="1"))
     assert (twice.value.status, twice.value.reason) == (409, "AlreadyExists")
-
-
-@pytest.fixture
-def pod(
-    cluster: Cluster, image: str, overlay_file: Path, node_name: str
-) -> Callable[[str, str], None]:
-    """A pod of this machine's Python that runs a program."""
-
-    def start(name: str, program: str) -> None:
-        container = {"name": "main", "image": image, "command": ["python", "-uc", program]}
-        spec = {
-            "restartPolicy": "Never",
-            "nodeName": node_name,
-            "terminationGracePeriodSeconds": 1,
-            "containers": [container],
-        }
-        create(
-            cluster,
-            PODS,
-            laid_over(read_overlay(overlay_file), {"metadata": {"name": name}, "spec": spec}),
-        )
-        with watch(cluster, PODS, name=name, deadline_s=LONG_S) as events:
-            assert any(item["status"]["phase"] != "Pending" for _, item in events)
-
-    return start
-
-
-def test_a_log_comes_line_by_line_while_it_is_written(
-    cluster: Cluster, pod: Callable[[str, str], None]
-) -> None:
-    """So does an unterminated last line; late output is awaited only as long as asked."""
-    pod(
-        "talks",
-        "import sys, time; print('one'); time.sleep(2); print('two'); sys.stdout.write('thr'); "
-        "sys.stdout.flush(); sys.stdout.write('ee')",
-    )
-    with logs(cluster, "talks", follow=True, within_s=LONG_S) as log:
-        assert list(log) == [b"one", b"two", b"three"]
-    assert list(logs(cluster, "talks", tail=1)) == [b"three"]
-    pod("is-silent", "import time; print('one'); time.sleep(1000)")
-    with logs(cluster, "is-silent", follow=True, within_s=2.0) as log:
-        lines = iter(log)
-        assert next(lines) == b"one"
-        with pytest.raises(WaitedTooLong, match=r"get pods/log: nothing came for 2 s"):
-            next(lines)
-    with logs(cluster, "is-silent", follow=True, within_s=None) as log:
-        threading.Timer(0.5, log.stop).start()
-        assert list(log) == [b"one"]

@@ -99,13 +99,6 @@ def test_everything_copied_is_there_and_reaches_the_builder() -> None:
     ] == []
 
 
-@pytest.mark.parametrize(
-    "path", ["tests", "analysis", ".git", ".venv", "benchmarks", "fixtures/kernel/__pycache__"]
-)
-def test_nothing_else_is_sent_to_the_builder(path: str) -> None:
-    assert ignored(path)
-
-
 def test_the_extras_installed_are_those_of_pyproject() -> None:
     project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
     extras = re.findall(r"\.\[([\w,]+)\]", " ".join(of("RUN")))

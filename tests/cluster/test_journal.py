@@ -12,11 +12,10 @@ import pytest
 
 from fixtures.kubernetes import journal as journals
 from fixtures.kubernetes import names
-from fixtures.kubernetes.api import CONFIGMAPS, create, get
+from fixtures.kubernetes.api import CONFIGMAPS, create
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.settings import IMAGE
-from fixtures.kubernetes.watch import watch
 from fixtures.terms import Refused
 
 NODE = "some-node.example.com"
@@ -95,21 +94,6 @@ def test_a_run_must_restore_what_it_left_before_it_continues(
     ):
         NodeJournal(another, OURS, NODE).open()
     assert NodeJournal.unfinished(another)[0].cell == CELL
-
-
-def test_what_the_journal_owns_goes_with_it(cluster: Cluster) -> None:
-    """The journal owns a run's pods, Jobs and Workspaces: deleting it deletes them."""
-    journal = NodeJournal(cluster, OURS, NODE).open()
-    create(
-        cluster,
-        CONFIGMAPS,
-        {"metadata": {"name": "owned", "ownerReferences": names.owner(journal.object)}},
-    )
-    with watch(cluster, CONFIGMAPS, name="owned", deadline_s=LONG_S) as events:
-        assert next(events)[0] == "ADDED"
-        journal.close()
-        assert "DELETED" in (type_ for type_, _ in events)
-    assert get(cluster, CONFIGMAPS, "owned") is None
 
 
 SPOILT: dict[str, dict[str, Any]] = {

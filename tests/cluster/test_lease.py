@@ -41,8 +41,6 @@ def of_another_machine(
     """The lease of a run that is elsewhere, or was."""
     about = {
         "deeptweak/process": "another-boot:pid:[1]:pid:7:7",
-        "deeptweak/host": "elsewhere",
-        "deeptweak/pid": "7",
         names.NODE: node,
     }
     spec = {
@@ -62,31 +60,6 @@ def of_another_machine(
 def holder(cluster: Cluster) -> str:
     found = get(cluster, LEASES, NAME)
     return lease.run_of(found) if found else "nobody"
-
-
-def test_of_two_at_once_one_gets_it(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
-    """The other is told who has it, as soon as that one has been seen to live."""
-    both = threading.Barrier(2)
-    refused: list[str] = []
-    done = threading.Event()
-
-    def come(run_id: str) -> None:
-        both.wait()
-        try:
-            with NodeLease(cluster, run_id, NODE):
-                assert done.wait(LONG_S)
-        except MachineHeld as error:
-            refused.append(str(error))
-            done.set()
-
-    threads = [threading.Thread(target=come, args=(run_id,)) for run_id in (OURS, THEIRS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(refused) == 1
-    assert f"node {NODE} is held by run " in refused[0]
-    assert holder(cluster) == "nobody"
 
 
 @pytest.mark.parametrize("ahead_s", [-100, 0, 3600])

@@ -293,7 +293,7 @@ def in_force(sessions: Sessions) -> list[str]:
 def worker_of(sessions: Sessions, node: str) -> int | None:
     leases = list_(sessions.cluster, LEASES)[0]
     found = [
-        one["metadata"]["annotations"]["deeptweak/pid"]
+        one["spec"]["holderIdentity"].rpartition("/")[2]
         for one in leases
         if one["metadata"]["name"] == names.lease_name(node)
     ]

@@ -36,18 +36,9 @@ def container(over: Overlay, **ours: object) -> Json:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            "container: {image: x}",
-            "container.image cannot be changed by an overlay: use --image",
-        ),
-        ("container: {command: [sh]}", "container.command cannot be changed by an overlay"),
-        ("spec: {containers: []}", "put the fields of the only container under `container`"),
-        ("spec: {nodeName: n}", "the run chooses the node (see --nodes)"),
-        (
-            "spec: {hostNetwork: false}",
-            "tweak sets determine whether workloads share the node's network",
-        ),
-        ("metadata: {name: x}", "only labels and annotations can be added"),
+        ("container: {image: x}", "container.image is set by the harness"),
+        ("spec: {hostNetwork: false}", "spec.hostNetwork is set by the harness"),
+        ("metadata: {name: x}", "metadata.name is set by the harness"),
         ("metadata: {colour: red}", "Available: labels, annotations"),
         ("metadata: {labels: {a: 1}}", "put numbers and yes/no in quotes"),
         ("pod: {}", "unknown section 'pod'. Available: `metadata`, `spec`, `container`"),

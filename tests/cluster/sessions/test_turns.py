@@ -27,7 +27,7 @@ from tests.cluster.rig import clients
 from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, swappiness_is
 from tests.cluster.sessions.test_kill_run import kill_agent
 from tests.cluster.sessions.test_trouble import cells
-from tests.sessions import another_swappiness, caught, ctrl_c, swappiness
+from tests.sessions import another_swappiness, caught, swappiness
 from tests.test_session import SCHEMA
 from tests.waiting import until as comes
 
@@ -191,12 +191,3 @@ def test_a_pod_that_dies_during_its_block_fails_only_its_cell(
     }, done.out
     assert done.code == (2 if name == "reclaim" else 1)
     assert all(len(one["extra_info"]["turns"]) == 400 for one in place.saved()["benchmarks"])
-
-
-def test_ctrl_c_in_a_slice_puts_the_node_back(place: ClusterPlace) -> None:
-    found = swappiness()
-    with in_a_slice(place, "--blocks=1") as process:
-        ctrl_c(process)
-    done = place.ended(process)
-    assert (done.code, swappiness()) == (2, found), done.out
-    assert "Traceback" not in done.out
