@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -25,7 +24,6 @@ from fixtures.studies.io.dataset import (
     DataSpec,
     check,
     contents,
-    dimensions,
     ensure,
     read_manifest,
 )
@@ -135,21 +133,6 @@ def test_what_is_wrong_with_a_data_set_is_named(damage: str, made: Path) -> None
     assert str(made) in str(refused.value)
 
 
-@given(
-    st.binary(max_size=300)
-    | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(
-        lambda v: json.dumps(v).encode()
-    )
-)
-def test_whatever_lies_there_as_a_manifest_is_read_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
-    folder = tmp_path_factory.mktemp("set")
-    (folder / MANIFEST).write_bytes(content)
-    with pytest.raises(Refused, match="invalid manifest"):
-        read_manifest(folder)
-
-
 # Output of dlio-benchmark 2.0.0 for record_length=1000000, record_length_stdev=300000,
 # num_files_train=5, format=npz: shape of `x`, and size of the file.
 BY_DLIO = [
@@ -172,20 +155,6 @@ def test_dimensions_and_file_sizes_equal_those_of_dlio(
     )
     assert np.load(path)["x"].shape == shape
     assert path.stat().st_size == size
-
-
-@given(st.integers(1, 40), st.floats(1, 1e9), st.floats(1e-3, 1e9))
-def test_dimensions_are_drawn_by_the_statements_of_dlio(
-    files: int, length: float, stdev: float
-) -> None:
-    """DLIO: seed 10, max(int(d), 1) for 2 * files of normal(int(sqrt(L)), sd / 2 / sqrt(L))."""
-    np.random.seed(10)  # noqa: NPY002 -- what DLIO calls
-    drawn = np.random.normal(  # noqa: NPY002
-        int(np.sqrt(length)), stdev / 2.0 / np.sqrt(length), 2 * files
-    )
-    assert dimensions(DataSpec("raw", files, 1, length, stdev)).ravel().tolist() == [
-        max(int(d), 1) for d in drawn
-    ]
 
 
 HOUSE = Path(__file__).parents[2]

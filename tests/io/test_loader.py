@@ -48,17 +48,6 @@ def reading(
     ), np.stack(held)
 
 
-@pytest.mark.parametrize("name", formats.names())
-def test_every_format_gives_its_bytes(name: str, tmp_path: Path) -> None:
-    """Read by the rank itself, file by file and all mixed; a sample in its full length."""
-    how, held = reading(tmp_path, name, sample_bytes=SIDE * SIDE, threads=0)
-    samples = loader.SharedBatches(how)
-    assert len(samples) == len(held)
-    for order in (range(len(held)), range(len(held) - 1, -1, -1), [5, 0, 3]):
-        read = [batch.numpy().copy() for batch in loader.batches(samples, how, array("q", order))]
-        assert np.array_equal(np.concatenate(read), held[list(order)])
-
-
 @pytest.mark.parametrize("name", ["raw", "npz"])
 @pytest.mark.parametrize("sample_bytes", [1, 64, 150, 899, 901, 5000])
 def test_a_sample_is_cut_or_repeated_to_the_models_length(

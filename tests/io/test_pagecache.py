@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,6 @@ import pytest
 from fixtures.studies.io import pagecache
 from fixtures.studies.io.pagecache import BytesRead
 from fixtures.terms import Refused
-from tests.unlocked import without_locked_memory
 
 HOUSE = Path(__file__).parents[2]
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -44,34 +41,6 @@ def test_what_is_held_stays_whoever_wants_it_dropped(disk: Path) -> None:
     assert pagecache.resident(paths) <= 0.01
 
 
-def test_what_cannot_be_held_is_no_error(disk: Path) -> None:
-    """An empty file has no page, so all of it is held; where no memory may be locked, none is."""
-    with pagecache.pinned([file_of(disk / "empty", 0), file_of(disk / "a", 3)]) as locked:
-        assert locked
-    program = (
-        "import sys; from pathlib import Path; from fixtures.studies.io import pagecache;"
-        "exec('with pagecache.pinned([Path(sys.argv[1])]) as locked: print(locked)')"
-    )
-    command = [sys.executable, "-c", program, str(disk / "a")]
-    said = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=HOUSE,
-        preexec_fn=without_locked_memory,
-    )
-    assert said.stdout == "False\n"
-
-
-def test_partial_residency_is_counted_in_pages_not_in_files(disk: Path) -> None:
-    """30 of 30 + 270 pages: a tenth."""
-    small, large = file_of(disk / "small", 30), file_of(disk / "large", 270)
-    pagecache.evict([small, large])
-    pagecache.warm([small])
-    assert pagecache.resident([small, large]) == pytest.approx(0.1, abs=0.02)
-
-
 def test_a_file_longer_than_one_window_is_seen_whole(
     disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,13 +51,6 @@ def test_a_file_longer_than_one_window_is_seen_whole(
     assert pagecache.resident([path]) >= 0.95
     pagecache.evict([path])
     assert pagecache.resident([path]) <= 0.03
-
-
-@pytest.mark.parametrize("paths", [0, 1])
-def test_nothing_is_neither_resident_nor_missing(disk: Path, paths: int) -> None:
-    (disk / "empty").touch()
-    with pytest.raises(Refused, match="all files are empty"):
-        pagecache.resident([disk / "empty"] * paths)
 
 
 @pytest.mark.needs("root")
@@ -257,3 +219,11 @@ def test_a_device_counts_sectors_of_512_bytes(
         "device_read_ahead_kb": "128",
         "device_scheduler": "none [mq-deadline] kyber",
     }
+
+
+def test_partial_residency_is_counted_in_pages_not_in_files(disk: Path) -> None:
+    """30 of 30 + 270 pages: a tenth."""
+    small, large = file_of(disk / "small", 30), file_of(disk / "large", 270)
+    pagecache.evict([small, large])
+    pagecache.warm([small])
+    assert pagecache.resident([small, large]) == pytest.approx(0.1, abs=0.02)

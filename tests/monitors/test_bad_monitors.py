@@ -106,13 +106,6 @@ def test_a_log_without_end_is_cut_by_the_kernel(
     assert gone(found)
 
 
-def test_when_the_workload_dies_its_monitor_goes_too(made: Make) -> None:
-    """No step for a second: the workload is given up, and what is beside it ended."""
-    found = made(shell("exec sleep 1000"))
-    assert "Hung" in str(found.run(wait_s=9, step_timeout_s=0.3).error)
-    assert gone(found)
-
-
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -137,3 +130,10 @@ def test_an_inside_monitor_that_fails_is_named_as_the_cause(
     made: Make, source: str, said: str
 ) -> None:
     assert made(INSIDE + source).run().error == f"Monitor made_up {said}"
+
+
+def test_when_the_workload_dies_its_monitor_goes_too(made: Make) -> None:
+    """No step for a second: the workload is given up, and what is beside it ended."""
+    found = made(shell("exec sleep 1000"))
+    assert "Hung" in str(found.run(wait_s=9, step_timeout_s=0.3).error)
+    assert gone(found)

@@ -157,31 +157,6 @@ def test_counted_steps_are_summed_and_unknowns_have_a_reason(tmp_path: Path) -> 
     assert "RAPL" in found["missing"]["energy_j"]
 
 
-def package(root: Path, number: int, energy_uj: int, largest_uj: int = 1_000_000) -> Path:
-    folder = root / f"sys/class/powercap/intel-rapl:{number}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "name").write_text(f"package-{number}\n")
-    (folder / "energy_uj").write_text(f"{energy_uj}\n")
-    (folder / "max_energy_range_uj").write_text(f"{largest_uj}\n")
-    return folder
-
-
-def test_energy_sums_all_packages_and_handles_counter_wrap(
-    tmp_path: Path,
-) -> None:
-    """250000 uJ of one; the other went from 900000 over 1000000 to 100000: 200000 uJ more.
-
-    A part of a package is none.
-    """
-    package(tmp_path, 0, 500_000)
-    package(tmp_path, 1, 900_000)
-    (tmp_path / "sys/class/powercap/intel-rapl:0:0").mkdir()
-    energy = inside.Energy(tmp_path)
-    package(tmp_path, 0, 750_000)
-    package(tmp_path, 1, 100_000)
-    assert energy.used_j() == pytest.approx(0.45)
-
-
 def test_a_monitor_beside_reports_its_start_and_stop_cost(
     made: Callable[[str], Made],
 ) -> None:

@@ -17,7 +17,7 @@ from fixtures.monitors import processes
 from fixtures.targets import _process
 from fixtures.terms import Order
 from fixtures.workloads import load
-from tests.monitors.made_up import INSIDE, Made, gone, says, shell, traced, vanished
+from tests.monitors.made_up import Made, gone, says, shell, traced, vanished
 from tests.sessions import HOUSE
 from tests.waiting import PATIENCE_S, state, until
 
@@ -35,20 +35,6 @@ def test_children_that_it_leaves_are_killed_and_the_cell_fails(made: Make, way: 
     run = found.run()
     assert run.error is not None
     assert run.error.startswith("Monitor made_up left 1 processes behind (sleep)")
-    assert gone(found)
-
-
-def test_a_child_of_one_inside_is_found_too(made: Make) -> None:
-    source = """
-import subprocess
-@contextmanager
-def inside(self, folder):
-    quiet = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
-    subprocess.Popen(["setsid", "sleep", "1000"], **quiet)
-    yield {}
-"""
-    found = made(INSIDE + source)
-    assert found.run().error == "Monitor made_up left 1 processes behind (sleep): they were killed."
     assert gone(found)
 
 

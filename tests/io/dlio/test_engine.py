@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +17,6 @@ from fixtures.terms import BadInput, Order, Refused
 from fixtures.workloads import load
 from fixtures.workloads._protocol import Done, Request
 from tests.io.dlio.recorded import COPY, program
-from tests.sessions import HOUSE
 from tests.waiting import until
 
 # Parameters of the recorded runs.
@@ -228,20 +225,6 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
     assert int(str(ran.report["epochs"][0]["device_read_bytes"])) == pytest.approx(size, rel=0.1)
     assert float(str(ran.report["epochs"][0]["resident_before"])) <= 0.01
     assert float(str(ran.report["epochs"][0]["resident_after"])) >= 0.9
-
-
-def test_an_engine_is_asked_without_what_it_runs_on() -> None:
-    """`--plan` works, and quickly, where there is no torch."""
-    ask = (
-        "import sys; from fixtures.studies.io.workloads import io_train; "
-        "[io_train.IoTrain(io_train.complete({'engine': name})).unavailable_reason() for name in "
-        "('torch', 'dlio')]; "
-        "sys.exit(str(sorted({'torch', 'numpy', 'h5py'} & set(sys.modules))))"
-    )
-    done = subprocess.run(
-        (sys.executable, "-c", ask), cwd=HOUSE, capture_output=True, text=True, check=False
-    )
-    assert done.stderr.strip() == "[]"
 
 
 @pytest.mark.parametrize(("steps", "told"), [(12, ("1", "-1")), (24, ("2", "-1")), (5, ("1", "5"))])
