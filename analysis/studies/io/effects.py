@@ -40,9 +40,8 @@ class EffectStep(Change):
     """The change from one level to another; for two factors, the change in the effect of one.
 
     `levels` is its destination, a level per factor. `low` and `high` hold with 95 % for all steps
-    of the effect together, because the reported one was chosen among them. `p_adjusted` is Holm's
-    over the steps of its effect and the effects of the response; None for a step that is shown but
-    not tested.
+    of the effect together. `p_adjusted` is Holm's over the steps of its effect and the effects of
+    the response; None for a step that is not tested.
     """
 
     name: str

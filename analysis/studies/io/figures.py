@@ -54,8 +54,8 @@ OMITTED = {"epochs", "checkpoints", "dlio_counts_all"}  # from a run for program
 class IoFigure:
     """One figure of one run. `value` is None exactly if `why_missing` has a reason.
 
-    `per_epoch` is the formula's result for the whole job epoch by epoch, even for a refused figure,
-    to check a source's own figures. Epochs are not replicates: there is no interval.
+    `per_epoch` is the formula's result for each epoch of the job, even for a refused figure. Epochs
+    are not replicates: there is no interval.
     """
 
     value: float | None
@@ -67,9 +67,8 @@ class IoFigure:
 class Identity:
     """Throughput relative to AU × batch × processes / t_c, unless it cannot be computed.
 
-    `nominal` is with the configured t_c, and deviates by the overshoot of sleeps; `measured` with
-    the clocked one, and is 1 if figures and step lists belong together. `overslept` is the duration
-    of a computation relative to the configured one.
+    `nominal` is with the configured t_c; `measured` with the clocked one, and 1 if figures and step
+    lists belong together. `overslept` is clocked over configured computation.
     """
 
     nominal: float | None = None

@@ -74,11 +74,10 @@ class IoRun:
 
     `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only
     generated data. `read_threads` are reader processes per rank. `record_length_bytes` is the
-    nominal mean that DLIO uses, whatever the files contain. `params` are all parameters under
-    DLIO's names, `overrides` those requested by name, `dataset` the known facts about the data set
-    (`format`, `files`, `samples_per_file`, `bytes`, `folder`), `reported` the source's own figures
-    under their own names. `dlio_counts_all` is DLIO 2.0.0's method (all steps over all time), which
-    later versions replaced by S - 2 steps over the time of S - 1.
+    nominal mean. `params` are all parameters under DLIO's names, `overrides` those requested by
+    name, `dataset` the known facts about the data set, `reported` the source's own figures.
+    `dlio_counts_all` is DLIO 2.0.0's method (all steps over all time), which later versions
+    replaced by S - 2 steps over the time of S - 1.
     """
 
     origin: str

@@ -70,10 +70,8 @@ class MonitoredCell:
     def core_share(self) -> float | None:
         """Return the CPU seconds of a monitor's own processes per second: 1 is a whole core.
 
-        The time at work counts, without the start if known: a start may take more than minutes of
-        work, and is not a rate. CPU time of the end counts: samples are turned into a report there,
-        which grows with the work. If a monitor was stopped in some segments, the others are its
-        time at work.
+        The time at work counts, without the start if known, which is not a rate. CPU time of the
+        end counts: a report grows with the work.
         """
         cpu_s, wall_s = self.monitor.get("cpu_s"), self.monitor.get("wall_s")
         if cpu_s is None or not wall_s or self.kind == INSIDE:
@@ -90,10 +88,9 @@ class MonitoredCell:
 def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
     """Read the cells of a run's studies with monitors.
 
-    Returns: the run with only those studies and CPU time as primary metric, since monitoring is
-    paid in CPU time, even by a workload with a primary metric of its own; and the cells. Cells that
-    do not match their arm have failed in that run, with the reason; the others have total CPU
-    seconds, including the monitor's, and energy as metrics.
+    Returns: the run with only those studies and CPU time as primary metric, in which monitoring is
+    paid; and the cells. Cells that do not match their arm have failed, with the reason; the others
+    have total CPU seconds, including the monitor's, and energy as metrics.
     """
     names = {
         cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor

@@ -1,9 +1,8 @@
 """A monitored run as a whole: the A/A and arms of every workload.
 
-Each monitor is compared with none, and none with none again, which shows whether a workload was
-quiet enough for conclusions. The comparison of tweak sets is reused: paired by block, on log
-ratios, Holm over the study. Its gains are converted to costs here: overheads are fractions of the
-arm without a monitor (0.013 is 1.3 % more), above 0 if the monitor costs.
+The comparison of tweak sets is reused: paired by block, on log ratios, Holm over the study. Its
+gains are converted to costs here: overheads are fractions of the arm without a monitor (0.013 is
+1.3 % more), above 0 if the monitor costs.
 """
 
 from __future__ import annotations
@@ -79,19 +78,16 @@ class LoadRange(NamedTuple):
 class MonitoredArm:
     """One monitor under one workload, against none.
 
-    `label` is its name in tables; `base` is empty for arms without a monitor. `cpu` is for the
-    measured steps (the primary metric), `wall` their wall time, `total` all CPU from the process's
-    start to its exit plus the monitor's own processes, `energy` the meter's reading, `placebo` the
-    primary metric against the placebo (inside monitors). `verdict` is the common word after the A/A
-    check, `said` the word in tables. `lost` counts missing cells by reason.
+    `base` is empty for arms without a monitor. `cpu` is for the measured steps (the primary
+    metric), `wall` their wall time, `total` all CPU from the process's start to its exit plus the
+    monitor's own processes, `placebo` the primary metric against the placebo (inside monitors).
+    `said` is the word in tables. `lost` counts missing cells by reason.
 
-    The monitor's own usage is in `core` and `own`; None or absent is unknown (`missing` has the
-    reasons). `core`: its processes' CPU seconds, with the report but without the start, per second
-    at work, or all of them per lifetime if the start is unknown (1 is a whole core); an inside
-    monitor has none: the workload includes it. `own` are medians over blocks: `memory_bytes` its
-    own peak plus the growth of the workload's peak, `start_s` until it monitors, `stop_s` from the
-    last step until its end, `outside_s` the process's extra time outside its measured steps
-    compared with none, and more of `OWN`.
+    `core` is the CPU seconds of the monitor's processes per second at work (1 is a whole core).
+    `own` are medians over blocks: `memory_bytes` its own peak plus the growth of the workload's
+    peak, `start_s` until it monitors, `stop_s` from the last step until its end, `outside_s` the
+    process's extra time outside its measured steps, and more of `OWN`. `missing` has the reasons
+    for unknown ones.
     """
 
     tweakset: str

@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from analysis.studies.io.dlio_folder import runs_of
-from analysis.studies.io.figures import judge
 from tests.dlio_like import Made, folder
 
 if TYPE_CHECKING:
@@ -69,16 +66,6 @@ def test_a_generation_is_no_failed_run(tmp_path: Path) -> None:
     assert [(run.kind, run.epochs) for run in read(tmp_path)] == [("generation", ())]
 
 
-def test_one_folder_can_be_named_or_all_that_lie_under_one(tmp_path: Path) -> None:
-    first = folder(tmp_path / "a" / "b", Made())
-    folder(tmp_path / "c", Made(after_s=60))
-    assert len(read(first)) == 1
-    assert [run.started_utc for run in read(tmp_path)] == [
-        "2026-01-01T00:00:00+00:00",
-        "2026-01-01T00:01:00+00:00",
-    ]
-
-
 def test_runs_are_called_as_the_study_called_their_folders(tmp_path: Path) -> None:
     """Named by `4_read_threads_8/<stamp>`, or by place under DLIO's `hydra_log/unet3d/<stamp>`."""
     folder(tmp_path / "unet3d" / "2_read_threads_8", Made())
@@ -132,37 +119,6 @@ def test_the_first_wait_after_a_checkpoint_is_put_back(tmp_path: Path) -> None:
     (run,) = read(tmp_path)
     (second,) = [one for one in run.epochs if one.block == 2]
     assert second.load_s == pytest.approx((0.3, 0.02, 0.02, 0.02))
-
-
-FILES = (
-    "summary.json",
-    "0_output.json",
-    "0_per_epoch_stats.json",
-    ".hydra/config.yaml",
-    ".hydra/overrides.yaml",
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_whatever_is_done_to_a_file_it_is_read_or_refused(
-    tmp_path: Path, data: st.DataObject
-) -> None:
-    where = tmp_path / "any"
-    shutil.rmtree(where, ignore_errors=True)
-    path = folder(where, Made(processes=1, epochs=1, loads=(0.5, 0.1, 0.1)))
-    name = data.draw(st.sampled_from(FILES))
-    content = (path / name).read_text()
-    at = data.draw(st.integers(0, len(content) - 1))
-    new = data.draw(st.text(st.sampled_from('{}[]",:-0159.eNa\n \x00ü'), max_size=4))
-    (path / name).write_text(
-        content[:at] + new + content[at + data.draw(st.integers(0, 3)) :], encoding="utf-8"
-    )
-    refused: list[str] = []
-    for run in runs_of(where, refused):
-        if run.epochs:
-            judge(run)
-    assert all("\n" not in line for line in refused)
 
 
 def test_environments_and_other_hidden_folders_are_not_searched(tmp_path: Path) -> None:

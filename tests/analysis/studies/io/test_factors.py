@@ -322,19 +322,3 @@ def test_five_blocks_mostly_find_a_format_3_5_scatters_away() -> None:
     assert {one.clearest.name for one in found if one.shown} == {"raw → tfrecord"}
     missed = sum(not one.steps[-1].low <= math.expm1(size) <= one.steps[-1].high for one in found)
     assert missed <= scipy.stats.binom.ppf(0.99, designs, 0.05)
-
-
-def test_what_scatters_little_is_found_beside_what_scatters_much() -> None:
-    """Cold costs png 20 %, steady to 2 %; raw from disk scatters by 30 % without blurring png."""
-    cells = bare({"format": ("raw", "png"), "cache": ("cold", "warm")}, 5)
-    rng = np.random.default_rng(3)
-    costs = answered(
-        cells,
-        SCATTER["raw from a disk"],
-        rng,
-        lambda levels: -0.2 * (levels == {"format": "png", "cache": "cold"}),
-    )
-    one = next(one for one in analyse(costs, RATE).findings if len(one.factors) > 1)
-    raw, png = one.together
-    assert 0 < png.low < math.expm1(0.2) < png.high
-    assert raw.high - raw.low > 4 * (png.high - png.low)

@@ -145,38 +145,6 @@ TIMES = st.floats(0, 100)
 STEPS = st.lists(st.tuples(TIMES, st.floats(0.001, 10)), min_size=3, max_size=60)
 
 
-@st.composite
-def runs(draw: st.DrawFn) -> IoRun:
-    """Any run: ranks of any step lists, any barrier, an epoch or three."""
-    made: list[Epoch] = []
-    ranks = draw(st.integers(1, 4))
-    for number in range(1, draw(st.integers(1, 3)) + 1):
-        for rank in range(ranks):
-            steps = draw(STEPS)
-            loads, computes = [load for load, _ in steps], [compute for _, compute in steps]
-            made.append(epoch(loads, computes, over_s=draw(TIMES), number=number, rank=rank))
-    return io_run(
-        *made, batch_size=draw(st.integers(1, 400)), computation_time_s=draw(st.floats(0.001, 10))
-    )
-
-
-@given(runs())
-def test_what_is_always_true_of_figures(run: IoRun) -> None:
-    responses = judge(run).responses
-    for name in ("au_steady_percent", "au_whole_percent"):
-        assert all(0 <= one <= 100.0001 for one in responses[name].per_epoch)
-    pairs = zip(
-        responses["samples_per_s_dlio"].per_epoch,
-        responses["samples_per_s_steady"].per_epoch,
-        strict=True,
-    )
-    assert all(theirs <= ours * (1 + 1e-9) for theirs, ours in pairs)
-    assert all(
-        (response.value is None) == (response.why_missing is not None)
-        for response in responses.values()
-    )
-
-
 @given(STEPS, TIMES, st.integers(1, 400))
 def test_throughput_is_utilisation_by_another_name(
     steps: list[tuple[float, float]], over_s: float, batch: int

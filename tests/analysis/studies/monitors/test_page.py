@@ -7,14 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from analysis.__main__ import main
 from analysis.load import from_json
 from analysis.render.text import render
 from analysis.studies.monitors.answers import answer
-from analysis.studies.monitors.study import OverheadFigure, overheads
+from analysis.studies.monitors.study import overheads
 from tests.made_monitoring import MONITORS, PERF, MadeMonitoring, Monitor, monitored_run
 from tests.synthetic import saved_file
 
@@ -55,18 +52,6 @@ def test_a_page(
         assert page == snapshot(name=name)
         assert max(map(len, page.splitlines())) <= 100
         assert "\x1b" not in page
-
-
-@given(st.floats(-0.99, 1e6), st.floats(0, 1), st.floats(0, 1))
-def test_any_figure_fits_its_column(value: float, below: float, above: float) -> None:
-    assert (
-        len(
-            OverheadFigure(
-                value=value, low=max(-0.9999, value - below), high=value + above, p=0.5
-            ).cell
-        )
-        <= 30
-    )
 
 
 def test_loud_where_the_a_a_differs() -> None:
