@@ -68,9 +68,9 @@ class ClassProfile:
     """One class on one system; figures are means over `runs` of means over jobs, None if unknown.
 
     `time_s` is the time that a job held its slots. `parts` are shares of the response time. `cpu`
-    is CPU time over that of its limit, or of the machine; `memory` the peak over its limit, of the
-    worst job of a run. `bottleneck` is the largest part, `share` its share of the response time. In
-    a `closed` stream, whose customers wait for each other, both refer to `time_s`, without waiting.
+    is CPU time over that of its limit, or of the machine; `memory` the peak over its limit.
+    `bottleneck` is the largest part, `share` its share. In a `closed` stream, whose customers wait
+    for each other, both leave out waiting.
     """
 
     class_: str

@@ -72,17 +72,12 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One job; None if something never happened or was not recorded.
+    """One job; times are those of one monotonic clock, None if something did not happen.
 
-    Times are those of one monotonic clock, as read.
-
-    A slot is taken from `admit_s`, or from `start_s` where nobody admits, to `end_s`; what lies
-    between admission and start is start-up.
-    `priority`: the lower goes first. `replicas` is how many slots it takes at once. With more than
-        one of `attempts`, admission and start are the first one's and the end is the last one's:
-        between them it held no slot for a while. `lost_s` is time in attempts whose work no
-        checkpoint kept. `used` has what is known of `USED`: limits (`cores`, `memory_mib`) of each
-        replica, the rest of all together. `result` are the numbers that it gave of itself.
+    A slot is taken from `admit_s`, or from `start_s` where nobody admits, to `end_s`. `replicas` is
+    how many slots it takes at once. With more than one of `attempts`, admission and start are the
+    first one's and the end is the last one's. `lost_s` is time in attempts whose work no checkpoint
+    kept. `used` has what is known of `USED`, `result` the job's own numbers.
     """
 
     number: int
@@ -174,13 +169,9 @@ class Outage:
 class Stream:
     """One run of a stream of jobs.
 
-    `group` names those of equal conditions, which are each other's replicates.
-
-    `slots` is None, and `engine` and `policy` empty, where they are not known. `measured`: starts
-    and ends are recorded; a trace of arrivals has none. Streams that share any of `drawn` had the
-    same jobs, as those of one `unit` and tweak set. `fault` names what struck it, empty if nothing
-    did; `checkpoint_s` and `retries` are what was done against that. `params` are its workload's,
-    `cpus` how many CPUs the machine had, `classes` those of its jobs.
+    `group` names those of equal conditions, which are each other's replicates. Streams that share
+    any of `drawn` had the same jobs, as those of one `unit` and tweak set. `measured`: starts and
+    ends are recorded; a trace of arrivals has none.
     """
 
     name: str
@@ -289,11 +280,8 @@ def loses_packets(run: Run) -> bool:
 def streams(run: Run, refused: list[str], *, copies: bool = False) -> list[Stream]:
     """Read every stream of a run, one per cell; each that cannot be used adds a line to `refused`.
 
-    A block's seed draws its stream, so that a cell of `stock-again` has the jobs of `stock`. Their
-    waits follow from the same arrivals, so that it is read only where stock was not measured;
-    `copies` are read for what each job tells by itself.
-
-    Raises: Refused, for a run without jobs.
+    A block's seed draws its stream, so a cell of `stock-again` has the jobs of `stock`: it is read
+    only where stock was not measured, or with `copies`. Raises: Refused, for a run without jobs.
     """
     if not tells_of_jobs(run):
         raise Refused(f"{run.origin}: no cell has a stream of jobs.")

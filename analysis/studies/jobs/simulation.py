@@ -262,12 +262,10 @@ SHORT = 0.1  # of the mean time: jobs shorter than that count as that long in sl
 class StreamFigures:
     """Figures of a stream under one policy, without its first tenth of jobs (`busy`: with it).
 
-    `slowdown` is response over time in service, bounded below (Feitelson and Rudolph, 1998): jobs
-    shorter than a tenth of the mean would decide it. `jain` is Jain's index of the tenants' mean
-    slowdowns, None with one tenant; `late` is the part that ended after it was due, None where
-    nothing was promised. `busy` is slot-seconds in service over those there were until the last
-    submission. `inside_half` and `inside_end` are the jobs that waited or ran when half of them,
-    and all, had been submitted.
+    `slowdown` is response over time in service, bounded below (Feitelson and Rudolph, 1998). `jain`
+    is Jain's index of the tenants' mean slowdowns, `late` the share that ended after it was due;
+    None where they mean nothing. `inside_half` and `inside_end` are the jobs that waited or ran
+    when half of them, and all, had been submitted.
     """
 
     mean_wait_s: float
