@@ -59,7 +59,7 @@ def cv(
     """
     from analysis.studies.jobs.prediction.predictions import validated
     from analysis.studies.jobs.prediction.reading import read
-    from analysis.studies.jobs.prediction.tables import GROUPS, TooFew
+    from analysis.studies.jobs.prediction.models import GROUPS, TooFew
     from analysis.studies.jobs.prediction.validation import validate
 
     table = read(runs, response, without)

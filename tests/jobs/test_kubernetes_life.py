@@ -217,16 +217,6 @@ def test_checkpoints_come_once_by_any_connection_before_the_end() -> None:
     assert one.checkpoint(4.0, NAME, {"told": 4, "checkpoint": 4.0, "cost_s": 0.1}) == []
 
 
-def test_a_revoked_admission_kills_the_attempt() -> None:
-    one = lives(admitted=False)
-    assert [event.what for event in one.job(1.0, "MODIFIED", job())] == ["admitted"]
-    end = only_end(one.job(2.0, "MODIFIED", job(suspend=True)))
-    assert (end.outcome, end.reason) == (
-        "killed",
-        "its Job was suspended again: its queue revoked the admission",
-    )
-
-
 def test_a_job_without_a_pod_may_fail_and_be_deleted() -> None:
     end = only_end(lives().job(1.0, "MODIFIED", job(failed="DeadlineExceeded")))
     assert (end.outcome, end.reason) == (

@@ -19,13 +19,13 @@ from analysis.studies.jobs.estimates import figure, number
 from analysis.terms import Refused
 from analysis.wording import counted, digits, tiny, unsigned
 
-from . import reading, tables, validation
+from . import models, reading, validation
 from .models import CLASS, REPLICAS, WORK, learners, many_small_fits
 
 if TYPE_CHECKING:
     from analysis.answer import Columns
 
-    from .tables import By, FactorTable, Measurement
+    from .models import By, FactorTable, Measurement
     from .validation import CrossValidation
 
     Point = Mapping[str, float | str]
@@ -70,7 +70,7 @@ class Prediction:
 
 
 def by_of(table: FactorTable) -> By:
-    return "configuration" if len(np.unique(table.configurations)) >= tables.LEAST else "run"
+    return "configuration" if len(np.unique(table.configurations)) >= models.LEAST else "run"
 
 
 def parsed(words: Sequence[str]) -> dict[str, float | str]:
@@ -119,7 +119,7 @@ def predicted(
 ) -> list[Prediction]:
     """Predict completed points, with intervals for an unmeasured group. Raises: Refused."""
     (chosen,) = learners(table, [model]).values()
-    by, points = by_of(table), tables.points(wanted, table)
+    by, points = by_of(table), models.points(wanted, table)
     with many_small_fits():
         seen = [chosen(table)(points)]
         try:
@@ -131,7 +131,7 @@ def predicted(
     )
     return [
         Prediction(*row)
-        for row in zip(wanted, *columns, tables.beyond(table.points, points), strict=True)
+        for row in zip(wanted, *columns, models.beyond(table.points, points), strict=True)
     ]
 
 
@@ -190,8 +190,8 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
         raise Refused(
             f"{count} have no class or no work; predicted times are per class and unit of work."
         )
-    kept = tables.thinned(rows)
-    table = tables.table(kept, "service_s")
+    kept = models.thinned(rows)
+    table = models.table(kept, "service_s")
     validated = validation.validate(table, by_of(table), [model])
     held_out = np.array(validated.held_out[model]["predicted"])
     known = ~np.isnan(held_out)
@@ -246,7 +246,7 @@ def written(path: Path, document: dict[str, Any], times: Sequence[ClassTime]) ->
 
 
 def _about(table: FactorTable) -> tuple[dict[str, Any], list[Line]]:
-    names, numbers = tables.names_of(table.points), tables.numbers_of(table.points)
+    names, numbers = models.names_of(table.points), models.numbers_of(table.points)
     data = {
         "response": table.response,
         "rows": len(table.measured),

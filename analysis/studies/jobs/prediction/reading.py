@@ -17,7 +17,7 @@ from analysis.terms import AGAIN, Cell, Refused, Run, Unreadable
 from analysis.wording import suggestion
 from control.names import first_few
 
-from .tables import FactorTable, Measurement, table
+from .models import FactorTable, Measurement, table
 
 if TYPE_CHECKING:
     Factors = dict[str, float | str]

@@ -16,8 +16,8 @@ from analysis.terms import Refused
 from analysis.wording import unsigned
 from control.t_test import ALPHA, LARGEST_LOG, t_interval
 
-from . import models, tables
-from .tables import By, FactorTable, Floats, Texts, TooFew, Whole
+from . import models
+from .models import By, FactorTable, Floats, Texts, TooFew, Whole
 
 if TYPE_CHECKING:
     from pandas import DataFrame as Points
@@ -116,7 +116,7 @@ def enough(groups: int, level: float) -> bool:
 def calibrated(table: FactorTable, by: By, learner: Learner) -> Intervals:
     """Fit models that each hold a fold out, and return intervals from their errors there."""
     units = table.units(by)
-    fold = tables.folds(units, tables.INNER)
+    fold = models.folds(units, models.INNER)
     off = np.full(len(fold), np.nan)
     seen = table.seen()
     fitted = []
@@ -127,7 +127,7 @@ def calibrated(table: FactorTable, by: By, learner: Learner) -> Intervals:
     off, fold, weight, count = (
         off[known],
         fold[known],
-        tables.weights(units[known]),
+        models.weights(units[known]),
         len(np.unique(units[known])),
     )
 
@@ -161,7 +161,7 @@ def validate(
     """
     units = table.units(by)
     try:
-        splits = list(PredefinedSplit(tables.folds(units)).split())
+        splits = list(PredefinedSplit(models.folds(units)).split())
     except TooFew as error:
         raise TooFew(f"{table.response} by {by}: {error}.") from None
     with models.many_small_fits():
@@ -178,7 +178,7 @@ def validate(
         scored(held, mean.predicted, table, units, len(splits), level) for held in every
     ]
     outside = [
-        tables.beyond(table.points.iloc[training], table.points.iloc[test])
+        models.beyond(table.points.iloc[training], table.points.iloc[test])
         for training, test in splits
     ]
     columns = ("predicted", "low", "high")

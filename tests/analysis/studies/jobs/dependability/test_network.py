@@ -121,5 +121,3 @@ def test_a_loss_that_is_none_refuses_its_cells(tmp_path: Path, loss: str) -> Non
     refused: list[str] = []
     assert len(network.lossy_cells([path], refused)) == 1
     assert ["loss_percent" in line for line in refused] == [True]
-
-

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.studies.jobs.prediction.tables import FactorTable, Measurement, table
+from analysis.studies.jobs.prediction.models import FactorTable, Measurement, table
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, streamed_run
 
 BATCHES = (1, 2, 4, 8, 16, 32)

@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import PredefinedSplit
 
-from analysis.studies.jobs.prediction.models import learners
-from analysis.studies.jobs.prediction.predictions import filled
-from analysis.studies.jobs.prediction.tables import (
+from analysis.studies.jobs.prediction.models import (
     LEAST,
     Coding,
     Measurement,
     TooFew,
     folds,
+    learners,
     names_of,
     numbers_of,
     points,
     table,
     thinned,
 )
+from analysis.studies.jobs.prediction.predictions import filled
 from tests.analysis.studies.jobs.prediction.made import BATCHES, law, made_table
 
 

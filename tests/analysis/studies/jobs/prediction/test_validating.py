@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.stats.adjust import holm
-from analysis.studies.jobs.prediction.models import ridge
-from analysis.studies.jobs.prediction.tables import Measurement, TooFew, table
+from analysis.studies.jobs.prediction.models import Measurement, TooFew, ridge, table
 from analysis.studies.jobs.prediction.validation import (
     HeldOut,
     Scored,
