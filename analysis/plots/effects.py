@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from analysis.summary import SECTIONS, changes
 from analysis.terms import Comparison, Effect, Metric, Run
 from analysis.verdict import without_guards
-from analysis.wording import number, probability, spoken
+from analysis.wording import number, spoken
 from control.names import undigested
 
 from .labels import (
@@ -155,18 +155,10 @@ def _mark(comparison: Comparison) -> Mark:
     figures = gain_with_interval(comparison.primary) if comparison.primary else ""
     if comparison.observed is not None and not comparison.primary:
         figures = minus(f"{number(comparison.observed)} [no interval]")
-    tooltip = (
-        f"{comparison.tweakset} · {comparison.workload}: {figures} % against "
-        f"{comparison.baseline}, {spoken(comparison.verdict)}"
-    )
-    tooltip += f", {comparison.pairs} of {comparison.blocks} blocks" if comparison.pairs else ""
-    if comparison.p_adjusted is not None:
-        tooltip += f", p {probability(comparison.p_adjusted)} adjusted for {comparison.family}"
     return Mark(
         _ends(comparison),
         VERDICTS[comparison.verdict],
         (figures, spoken(comparison.verdict)),
-        tooltip=tooltip,
     )
 
 

@@ -16,11 +16,10 @@ from matplotlib.axes import Axes as Axes  # noqa: PLC0414, TC002  # for all that
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from analysis.terms import Run
-from analysis.wording import digits
 
 from .labels import fit, fitted, minus
 from .page import Chart, Page, body_width, rounded
-from .style import BAND, FAINT, INK, QUIET, SMALL, set_tooltip
+from .style import BAND, FAINT, INK, QUIET, SMALL
 
 Style = dict[str, Any]
 Ends = tuple[float | None, float | None, float | None]
@@ -54,7 +53,6 @@ class Mark(NamedTuple):
     style: Style
     texts: Sequence[str] = ()
     bold: bool = True
-    tooltip: str = ""  # shown on hover; empty: the row's name and the texts
 
 
 class MarkRow(NamedTuple):
@@ -108,17 +106,6 @@ def reach_of(every: Iterable[Ends], least: float, in_view: Iterable[float | None
     )
 
 
-def in_words(ends: Ends) -> str:
-    """Write a value and its interval."""
-    value, low, high = ends
-    middle = "" if value is None else digits(value)
-    return minus(
-        middle
-        if low is None or high is None
-        else f"{middle} [{digits(low)}, {digits(high)}]".strip()
-    )
-
-
 def interval(
     axes: Axes,
     at: float,
@@ -126,20 +113,14 @@ def interval(
     style: Style,
     along: Literal["x", "y"] = "x",
     reach: float = math.inf,
-    tooltip: str = "",
 ) -> None:
-    """Draw a mark with its interval along one axis; beyond ± `reach` it is cut, with an arrow.
-
-    `tooltip` is shown on hover; by default the figures are.
-    """
+    """Draw a mark with its interval along one axis; beyond ± `reach` it is cut, with an arrow."""
     value, low, high = ends
     look = {"markersize": 6, "linewidth": 1.6, **style}
 
     def plot(places: list[float], **more: Any) -> None:
         both = (places, [at] * len(places))
-        (drawn,) = axes.plot(*(both if along == "x" else both[::-1]), **look | more)
-        if len(places) == 1:
-            set_tooltip(drawn, tooltip or in_words(ends))
+        axes.plot(*(both if along == "x" else both[::-1]), **look | more)
 
     if low is not None and high is not None:
         plot(
@@ -265,13 +246,7 @@ def _marks(
         middle -= 0.025
     for at, mark in enumerate(row.marks):
         line = middle + min(0.19, 0.45 * row.tall) * (at - (len(row.marks) - 1) / 2)
-        tooltip = (
-            mark.tooltip
-            or f"{row.name}: {', '.join(filter(None, mark.texts)) or in_words(mark.ends)}"
-        )
-        interval(
-            axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach, tooltip=tooltip
-        )
+        interval(axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach)
         for column, text in zip(columns, mark.texts, strict=True):
             last: Style = {
                 "ha": "right",
@@ -349,7 +324,7 @@ def bars(
 ) -> None:
     """Draw a bar of parts (length, colour) end to end; parts of `least` or more show their size."""
     for size, color in parts:
-        set_tooltip(axes.barh(row, size, left=start, height=0.72, color=color)[0], digits(size))
+        axes.barh(row, size, left=start, height=0.72, color=color)
         if size >= least:
             dark = sum(int(color[at : at + 2], 16) for at in (1, 3, 5)) < 400
             style: Style = {
@@ -375,12 +350,11 @@ def lines(axes: Axes, points: Iterable[tuple[float, Ends]], style: Style) -> Non
                 solid_capstyle="butt",
                 zorder=2,
             )
-    (drawn,) = axes.plot(
+    axes.plot(
         [x for x, _ in values],
         [ends[0] or 0.0 for _, ends in values],
         **{"linewidth": 1.3, "zorder": 3, **style},
     )
-    set_tooltip(drawn, *(f"{digits(x)}: {in_words(ends)}" for x, ends in values))
 
 
 def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from analysis.checks import OTHERS, STEAL, STOLEN, not_put_back, share_of_others
 from analysis.plain import moment
 from analysis.terms import Cell, Run, Steps
-from analysis.wording import number, unsigned
+from analysis.wording import number
 from control.names import first_few
 
 from .effects import gain_of
@@ -44,11 +44,7 @@ from .style import (
     ArmStyle,
     looks_of,
     picture,
-    set_tooltip,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.lines import Line2D
 
 BAR, WARM_UP = "#8fb8d8", "#f3e3c3"
 FAR, SWEEPS = 5.0, 10  # robust standard deviations
@@ -334,12 +330,10 @@ def _order(
     valued = [cell for cell in panel.cells if measure in cell.metrics]
     _blocks(axes, panel, {cell.id: unit.scale * cell.metrics[measure] for cell in valued}, order)
 
-    def plot(cells: Iterable[Cell], **style: Any) -> Line2D:
+    def plot(cells: Iterable[Cell], **style: Any) -> None:
         points = [(order.place[cell.id], unit.scale * cell.metrics[measure]) for cell in cells]
-        (marks,) = axes.plot(
-            [at for at, _ in points], [height for _, height in points], linestyle="none", **style
-        )
-        return marks
+        xs, ys = ([point[at] for point in points] for at in (0, 1))
+        axes.plot(xs, ys, linestyle="none", **style)
 
     for arm in reversed(panel.arms):  # the baseline above all others
         cells, look = [cell for cell in measured(panel, arm) if measure in cell.metrics], looks[arm]
@@ -349,10 +343,7 @@ def _order(
             "markeredgecolor": "white",
             "markeredgewidth": 0.4,
         }
-        set_tooltip(
-            plot(cells, markersize=5, label=arm, **style),
-            *(_tooltip(panel, cell) for cell in cells),
-        )
+        plot(cells, markersize=5, label=arm, **style)
     for outcome, color in (("skipped", QUIET), ("failed", WRONG)):
         lost = [order.place[cell.id] for cell in panel.cells if cell.outcome == outcome]
         axes.plot(
@@ -366,15 +357,6 @@ def _order(
         )
     plot((cell for cell, _ in outliers), **RING)
     plot(filter(in_doubt, valued), **DOUBT)
-
-
-def _tooltip(panel: Panel, cell: Cell) -> str:
-    """Write all known facts about a cell's value."""
-    value = cell.metrics[panel.metric.name]
-    others = share_of_others(panel.run, cell)
-    load = "" if others is None else f"; others used {unsigned(others)} of the CPUs"
-    where = f"{cell.tweakset} · {cell.workload}, block {cell.block}, cell {cell.order}"
-    return f"{where}: {measure_of(panel.metric, [value]).value(value)}{load}"
 
 
 def _blocks(axes: Axes, panel: Panel, heights: Mapping[str, float], order: RunAxis) -> None:

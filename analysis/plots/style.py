@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib import rc_context
-from PIL import Image
 
 from analysis.files import write_whole
 from analysis.terms import Refused
@@ -25,7 +23,6 @@ from analysis.terms import Refused
 from .scene import NothingToDraw, Scene, changes_something, in_order
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
     from .page import Plot
@@ -36,7 +33,6 @@ DPI, DOTS_DPI = 200, 130  # 1440 pixels: sharp on screens and paper; for dots in
 WIDTH = 7.2  # inches of a sheet
 LAST_ANSWER = 25  # in the order of pictures
 HEADING, HEADED = "heading", 25.0  # a page writes it above the picture; its height in points
-TOLD = "told:"  # prefix of an id that contains the tooltips of an artist, one per mark
 # Characters that XML cannot hold or that reverse the text: shown as unknown, as in browsers.
 UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
@@ -177,111 +173,28 @@ def look(place: int) -> ArmStyle:
     return ArmStyle(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
 
 
-def set_tooltip(artist: Artist, *texts: str) -> None:
-    """Set the hover texts of an artist's marks: one for all, or one each."""
-    artist.set_gid(TOLD + "\t".join(" ".join(text.split()).replace('"', "'") for text in texts))
-
-
 def svg(figure: Figure, name: str = "", title: str = "", description: str = "") -> str:
     """Write a picture as reproducible SVG: a file, or part of a page if its ids have a `name`."""
     out = StringIO()
+    unknown = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     with house_style(), rc_context({"svg.hashsalt": f"deeptweak {name}"}):
-        figure.savefig(
-            out,
-            format="svg",
-            dpi=DOTS_DPI,
-            metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")),
-        )
+        figure.savefig(out, format="svg", dpi=DOTS_DPI, metadata=unknown)
     whole = UNSEEN.sub("\ufffd", out.getvalue().replace("\n", ""))
     whole = PLACE.sub(lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), NOISE.sub("", whole))
     start, wide, tall = re.findall(r'(<svg .*?viewBox="0 0 ([\d.]+) ([\d.]+)".*?>)', whole)[0]
     body = whole.partition("</defs>")[2]  # metadata and a style precede it
-    first, *groups = body.split(f'<g id="{TOLD}')
-    body = first + "".join(map(_with_tooltips, groups))
     look = f'font-family="{FONTS}" stroke-linejoin="round"'
     if not name:
         return f'<?xml version="1.0" encoding="utf-8"?>\n{start[:-1]} {look}>{body}'
     heading = re.compile(rf'<g id="{HEADING}">.*?</g>')  # which the page writes itself
     top = HEADED if heading.search(body) else 0.0
-    escaped = [escape(UNSEEN.sub("\ufffd", text), quote=False) for text in (title, description)]
-    texts = (
-        f'<title id="{name}-title">{escaped[0]}</title><desc id="{name}-desc">{escaped[1]}</desc>'
+    title, description = (
+        escape(UNSEEN.sub("\ufffd", text), quote=False) for text in (title, description)
     )
-    view = (
-        f'viewBox="0 {top:g} {wide} {float(tall) - top:g}" role="img" '
-        f'aria-labelledby="{name}-title {name}-desc"'
-    )
-    return f"<svg {view} {look}>{texts}{_compact(heading.sub('', body), name)}"
-
-
-def _compact(markup: str, name: str) -> str:
-    """Compact a page's picture: shorter paths and ids, 64-colour pixels, classes for styles."""
-    classes: dict[str, str] = {}
-    ids: dict[str, str] = {}
-
-    def tag(match: re.Match[str]) -> str:
-        shorter = re.sub(r' d="([^"]*)"', lambda path: f' d="{_short(path[1])}"', match[0])
-        shorter = re.sub(
-            r'base64,([^"]*)', lambda data: f"base64,{_in_few_colours(data[1])}", shorter
-        )
-        shorter = re.sub(r'(?<=["#])(?:[mp]|image)[0-9a-f]{10}(?=["\)])', known, shorter)
-        return re.sub(r' style="([^"]*)"', styled, shorter)
-
-    def known(match: re.Match[str]) -> str:
-        return ids.setdefault(match[0], f"{name}i{len(ids)}")
-
-    def styled(match: re.Match[str]) -> str:
-        return f' class="{classes.setdefault(match[1], f"{name}s{len(classes)}")}"'
-
-    body = re.sub(r"<\w[^<>]*>", tag, markup)  # never inside text, which may look like a style
-    body = re.sub(r"<g>(<(?:path|use) [^<>]*/>|<text [^<>]*>[^<>]*</text>)</g>", r"\1", body)
-    rules = "".join(f".{one}{{{style}}}" for style, one in classes.items())
-    return f"<style>{rules}</style>{body}"
-
-
-def _short(path: str) -> str:
-    """Write a path of straight lines to tenths of a point, without intermediate points."""
-    kept: list[tuple[str, float, float]] = []  # command and coordinates
-    for command, *numbers in re.findall(r"([A-Za-z])(?: (\S+) ([^\sA-Za-z]+))?", path):
-        if command not in "MLz":
-            return path
-        x, y = (round(float(number or 0), 1) for number in numbers)
-        before, last_x, last_y = kept[-1] if kept else ("", x, y)
-        way = command if command != "L" else "V" if x == last_x else "H" if y == last_y else "L"
-        if command == "L" and (x, y) == (last_x, last_y):
-            continue
-        if way == before and way in "HV":
-            _, first_x, first_y = kept[-2]
-            if (x - last_x) * (last_x - first_x) + (y - last_y) * (last_y - first_y) > 0:
-                kept.pop()  # it lies on the way
-        kept.append((way, x, y))
-    words = {"V": "V{2:g}", "H": "H{1:g}", "z": "z"}
-    return "".join(words.get(way, "{0}{1:g} {2:g}").format(way, x, y) for way, x, y in kept)
-
-
-def _in_few_colours(encoded: str) -> str:
-    """Return a PNG picture with a palette, in base64 like its input."""
-    out = BytesIO()
-    with Image.open(BytesIO(b64decode(encoded))) as pixels:
-        pixels.quantize(64, method=Image.Quantize.FASTOCTREE).save(out, "PNG", optimize=True)
-    return b64encode(out.getvalue()).decode()
-
-
-def _with_tooltips(group: str) -> str:
-    """Put a tooltip before a group's marks, or one into each; none if marks lie off the sheet."""
-    texts, _, rest = group.partition('">')
-    if len(lines := texts.split("\t")) == 1:
-        return f"<g><title>{texts}</title>{rest}"
-    marks, end, more = rest.partition("</g>")
-    if marks.count("<use ") != len(lines):
-        return f"<g>{rest}"
-    left, look = iter(lines), re.findall(r' style="[^"]*"', marks)[-1]  # shared by all marks
-    marks = re.sub(
-        r'(<use [^>]*?) style="[^>]*>',
-        lambda match: f"{match[1]}><title>{next(left)}</title></use>",
-        marks,
-    )
-    return f"<g{look}>{marks}{end}{more}"
+    texts = f'<title id="{name}-title">{title}</title><desc id="{name}-desc">{description}</desc>'
+    view = f'viewBox="0 {top:g} {wide} {float(tall) - top:g}" role="img"'
+    labels = f'aria-labelledby="{name}-title {name}-desc"'
+    return f"<svg {view} {labels} {look}>{texts}{heading.sub('', body)}"
 
 
 def written(figure: Figure, form: str) -> bytes:

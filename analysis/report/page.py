@@ -23,7 +23,7 @@ from analysis.compare_answer import answer_of
 from analysis.labels import machine_of
 from analysis.plots import fitting
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
-from analysis.plots.style import svg, written
+from analysis.plots.style import svg
 from analysis.render import html
 from analysis.render.html import clean
 from analysis.summary import answer, rows_of
@@ -48,7 +48,6 @@ FILTER = Markup(
     '<form hidden role="search"><label for="filter">Show rows with</label> <input id="filter" '
     'type="search"></form>'
 )
-HEAVY_BYTES = 300_000  # larger drawings are rasterised if smaller then
 NAMED = 30  # names in the text alternative of a picture
 
 
@@ -356,16 +355,7 @@ def pictures_of(scene: Scene) -> list[PagePicture]:
 
 
 def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup:
-    drawing = svg(figure, name, title, description)
-    pixels = base64.b64encode(written(figure, "png")).decode() if len(drawing) > HEAVY_BYTES else ""
-    if not pixels or len(drawing) <= len(pixels):
-        return Markup(drawing)  # noqa: S704  # what draws has escaped every text in it
-    return Markup('<img alt="{}. {}" src="data:image/png;base64,{}">').format(
-        title,
-        description,
-        Markup(pixels),  # noqa: S704  # base64 has no markup
-    )
-
+    return Markup(svg(figure, name, title, description))  # noqa: S704  # what draws has escaped
 
 def figure_of(picture: PagePicture, level: int = 0) -> Markup:
     """Write a picture with its caption, or why it is missing; a `level` adds heading and id."""

@@ -1,5 +1,5 @@
 "use strict";
-// Without this the page is complete; with it tables are sorted and filtered, links open what is folded, and a row leads to its marks.
+// Without this the page is complete; with it tables are sorted and filtered, and links open what is folded.
 const value = (cell) => {
   const text = (cell?.textContent ?? "").trim().replace("−", "-").replace(/^[<[]/, "");
   const number = /^[-+]?\d[\d.,]*(e[-+]?\d+)?/i.exec(text);
@@ -42,38 +42,3 @@ const show = (target, block) => {
 const unfold = () => location.hash && show(document.getElementById(decodeURIComponent(location.hash.slice(1))), "start");
 addEventListener("hashchange", unfold);
 unfold();
-
-// A mark is named `tweak set · workload: …`; a row that has both names, or the one that is not equal in all rows, is its row.
-const marks = [...document.querySelectorAll(".picture svg *:not(svg) > title")]
-  .map((title) => ({ mark: title.parentElement, names: /^(.+?) · ([^:,]+)[:,]/.exec(title.textContent)?.slice(1) }))
-  .filter(({ names }) => names);
-const several = new Set(marks.map(({ names }) => names[1])).size > 1;
-const marksOf = (row) => {
-  const texts = new Set([...row.cells].map((cell) => cell.textContent));
-  return marks.filter(({ names: [set, workload] }) => texts.has(set) && (texts.has(workload) || !several));
-};
-const line = document.querySelector("#says");
-const choose = (row) => {
-  const found = row && !row.classList.contains("chosen") ? marksOf(row) : [];
-  for (const one of document.querySelectorAll(".chosen")) one.classList.remove("chosen");
-  line.hidden = !found.length;
-  if (line.hidden) return;
-  row.classList.add("chosen");
-  for (const { mark } of found) for (const one of [mark, mark.closest("svg")]) one.classList.add("chosen");
-  const pictures = new Set(found.map(({ mark }) => mark.closest(".picture")));
-  const close = document.createElement("button");
-  close.append("×");
-  close.setAttribute("aria-label", "Show all again");
-  close.addEventListener("click", () => choose(null));
-  const buttons = [...pictures].map((picture) => {
-    const button = document.createElement("button");
-    button.append(picture.getAttribute("aria-label"));
-    button.addEventListener("click", () => show(picture, "center"));
-    return button;
-  });
-  line.replaceChildren(`${found[0].names.join(" · ")}: `, ...buttons.flatMap((button) => [button, " "]), close);
-};
-for (const row of tables.flatMap((table) => [...table.tBodies[0].rows])) {
-  row.addEventListener("click", (event) => event.target.closest("a") || String(getSelection()) || choose(row));
-}
-addEventListener("keydown", (event) => event.key === "Escape" && choose(null));

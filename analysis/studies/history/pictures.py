@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.plain import PLACE
-from analysis.plots.labels import direction, measure_of, minus
+from analysis.plots.labels import direction, measure_of
 from analysis.plots.marks import Style, beyond, lines, ticks
 from analysis.plots.page import Plot, SmallPanel, SmallPanels, dot, line
 from analysis.plots.scene import some
-from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, house_style, set_tooltip
+from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, house_style
 from analysis.stats.changepoint import without_outliers
-from analysis.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,13 +110,12 @@ def _series(panel: SmallPanel, judged: JudgedSeries, scale: float) -> None:
             zorder=4,
         )
     for change in changes:
-        mark = axes.axvline(
+        axes.axvline(
             change.found.index - 0.5,
             color=BETTER if change.gain > 0 else WORSE,
             linewidth=1.2,
             zorder=2,
         )
-        set_tooltip(mark, f"{minus(percent(change.gain))} from {change.first.started_utc[:10]} on")
     dates = {
         at: points[at].mark.started_utc for at in range(0, len(points), -(-len(points) // TICKS))
     }

@@ -318,16 +318,12 @@ def _scaled(
             zorder=1,
         )
     for replicas, values in faster.items():
-        says = (
-            f"{replicas} replicas: {figure(over_blocks(values))} times as fast, {len(values)} jobs"
-        )
         marks.interval(
             axes,
             replicas,
             ends_of(over_blocks(values)),
             {"color": INK, "marker": "o", "markersize": 5.5},
             "y",
-            tooltip=says,
         )
     ends = 0.5, most + 0.5
     axes.set(xlim=ends, ylim=ends, xlabel="replicas", ylabel="times as fast as with one")

@@ -378,36 +378,6 @@ def test_a_link_opens_what_is_folded(fresh: Page) -> None:
 
 
 @needs_browser
-def test_a_mark_says_what_it_is(fresh: Page) -> None:
-    """By the browser's own tooltip."""
-    mark = next(
-        text
-        for text in fresh.locator(
-            "#picture-forest + figure svg *:not(svg) > title"
-        ).all_text_contents()
-        if " · " in text
-    )
-    assert re.fullmatch(
-        r"[\w-]+ · \w+: [+−][\d.]+ \[.+\] % against .+, \w+, \d+ of \d+ blocks, p .+", mark
-    )
-    (*_, cell) = fresh.locator("#picture-run_order svg *:not(svg) > title").all_text_contents()
-    assert re.fullmatch(
-        r"[\w-]+ · \w+, block \d+, cell \d+: .+; others used .+ % of the CPUs", cell
-    )
-
-
-@needs_browser
-def test_a_row_leads_to_its_marks(fresh: Page) -> None:
-    fresh.locator(f"{VERDICTS} >> tbody tr >> nth=1 >> td >> nth=0").click()
-    assert fresh.locator("tr.chosen").count() == 1
-    assert fresh.locator(".picture svg .chosen").count() >= 1
-    workload, tweakset = (column(fresh, number)[1] for number in (1, 2))
-    assert fresh.locator("#says").inner_text().startswith(f"{tweakset} · {workload}: ")
-    fresh.get_by_role("button", name="Show all again").click()
-    assert fresh.locator(".chosen").count() == 0
-
-
-@needs_browser
 def test_without_script_all_is_visible_and_no_dead_control_shows(
     browser: Browser, report: Path
 ) -> None:
@@ -417,9 +387,6 @@ def test_without_script_all_is_visible_and_no_dead_control_shows(
         assert page.locator(f"{VERDICTS} >> tbody tr").count() > 10
         assert page.locator("th button").count() == 0
         assert not page.locator("#filter").is_visible()
-        assert page.locator(".picture svg g > title").count() > 5, (
-            "what a mark is, by the browser's own means"
-        )
 
 
 @needs_browser

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from analysis.plots.scene import Scene
 from analysis.plots.style import svg
 from analysis.report.page import pictures_of
-from tests.analysis.report.pages import SWAPPINESS, read, two_pictures
-from tests.synthetic import STOCK, Arm, Made
+from tests.analysis.report.pages import read
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -78,19 +77,6 @@ def test_any_name_can_stand_in_a_picture() -> None:
         assert parsed(markup).tag == "svg"
 
 
-def test_a_part_of_a_page_is_shorter_than_a_file_with_its_text() -> None:
-    """A staircase of 300 steps of two heights, and dots as pixels."""
-    figure = Figure(figsize=(7.2, 2))
-    axes = figure.add_subplot()
-    heights = [float(at // 10 % 2) for at in range(300)]
-    axes.fill_between(range(300), heights, step="mid")
-    axes.plot([at * 37 % 101 for at in range(101)], "o", alpha=0.3, rasterized=True)
-    axes.set_title(' style="evil" d="M 0 0"', color="#1a1a1a")
-    part, whole = svg(figure, "p0"), svg(figure)
-    assert len(part) < len(whole) / 2
-    assert ' style="evil" d="M 0 0"' in "".join(parsed(part).itertext())
-
-
 @pytest.mark.usefixtures("few_pictures")
 def test_what_cannot_be_drawn_says_why_and_what_can_is_told(snapshot: SnapshotAssertion) -> None:
     points, other = pictures_of(Scene((read(),)))
@@ -100,27 +86,3 @@ def test_what_cannot_be_drawn_says_why_and_what_can_is_told(snapshot: SnapshotAs
         other.missing,
         *(part.text for part in parsed(points.markup) if part.tag in {"title", "desc"}),
     ] == snapshot
-
-
-@pytest.mark.parametrize("heavier", [False, True], ids=["fewer bytes", "more bytes"])
-def test_a_drawing_of_too_many_marks_is_pixels_with_its_text(
-    monkeypatch: pytest.MonkeyPatch, *, heavier: bool
-) -> None:
-    """It stays a drawing where pixels would be more."""
-    monkeypatch.setattr("analysis.report.page.HEAVY_BYTES", 1000)
-    monkeypatch.setattr(
-        "analysis.report.page.written", lambda *_: b"large" * 100_000 if heavier else b"small"
-    )
-    monkeypatch.setattr(
-        "analysis.report.page.fitting", lambda _: {"points": two_pictures()["points"]}
-    )
-    (picture,) = pictures_of(
-        Scene((read(Made(arms=(STOCK, Arm('"><script>', requested=SWAPPINESS)))),))
-    )
-    assert picture.markup is not None
-    assert "<script" not in picture.markup
-    if heavier:
-        assert picture.markup.startswith("<svg")
-    else:
-        assert picture.markup.startswith('<img alt="Points &amp; lines. ')
-        assert 'src="data:image/png;base64,c21hbGw="' in picture.markup
