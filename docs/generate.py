@@ -50,7 +50,7 @@ PICTURES = Path(__file__).with_name("pictures")
 # The pictures of docs/pictures.md, from the saved runs (data/runs) that show them best.
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
-    "turns_2026-11-25_amd-epyc-2cpu": ("forest", "parameters", "turns"),
+    "turns_2026-11-25_amd-epyc-2cpu": ("forest", "parameters"),
     "2026-11-21_gate_amd-epyc-2cpu": ("steps", "run_order"),
     "gpu-training_2026-11-26_nvidia-h200": ("telemetry",),
     "monitoring-sampler_2026-11-22_amd-epyc-2cpu": ("overhead_forest",),
@@ -62,7 +62,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 # Pictures for which there is no saved run, or no small one.
 MADE_UP = (
     "key_effects",
-    "main_effects",
     "switching",
     "io_processes",
     "io_format_cache",
@@ -746,7 +745,7 @@ def made_up() -> dict[tuple[str, ...], Scene]:
         ("switching",): switching.switched(
             arms=(switching.THP,), processes=2, pairs=6, stalled=0.0
         ),
-        ("key_effects", "main_effects"): scene_of([from_json(factorial, "made up")]),
+        ("key_effects",): scene_of([from_json(factorial, "made up")]),
         ("io_processes",): scene_of([from_json(saved_io(processes), "made up")]),
         ("io_format_cache",): scene_of([from_json(saved_io(caches), "made up")]),
         ("jobs_network",): jobs.lossy(),

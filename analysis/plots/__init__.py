@@ -24,15 +24,12 @@ if TYPE_CHECKING:
 # Without a writable home, matplotlib caches its fonts in a temporary folder: hide that message.
 logging.getLogger("matplotlib").addFilter(lambda _: False)
 STUDIES = Path(__file__).parents[1] / "studies"
-OF_ANY_RUN = ("effects", "runs", "sampled")
-ALTERNATION = "alternation"  # absent from a matrix, which need not load it
+OF_ANY_RUN = ("alternation", "effects", "runs", "sampled")
 
 
 def pictures() -> dict[str, Picture]:
     """Find every picture drawn from a scene, by name, in reading order."""
-    return _loaded(
-        (*OF_ANY_RUN, ALTERNATION), tuple(sorted(path.name for path in STUDIES.iterdir()))
-    )
+    return _loaded(tuple(sorted(path.name for path in STUDIES.iterdir())))
 
 
 def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
@@ -41,10 +38,7 @@ def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
     kinds = {run.design.kind for run in runs}
     reported = {name for run in runs for cell in run.cells for name in cell.report}
     monitored = {run.is_monitored for run in runs}
-    general = (*OF_ANY_RUN, ALTERNATION) if kinds - {"matrix"} else OF_ANY_RUN
-    candidates = _loaded(
-        general, tuple(sorted({name for run in runs for name in studies.names_of(run)}))
-    )
+    candidates = _loaded(tuple(sorted({name for run in runs for name in studies.names_of(run)})))
     return {
         name: picture
         for name, picture in candidates.items()
@@ -56,10 +50,10 @@ def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
 
 
 @cache
-def _loaded(general: tuple[str, ...], of_studies: tuple[str, ...]) -> dict[str, Picture]:
+def _loaded(of_studies: tuple[str, ...]) -> dict[str, Picture]:
     from .style import Picture
 
-    names = [f"{__name__}.{name}" for name in general]
+    names = [f"{__name__}.{name}" for name in OF_ANY_RUN]
     for study in of_studies:
         names += [
             f"analysis.studies.{study}.{path.stem}"

@@ -1,41 +1,26 @@
-"""Alternating arms: settings or a monitor switched in one process, processes taking turns."""
+"""Settings or a monitor switched inside one process."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import accumulate, pairwise
-from statistics import fmean, pstdev
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.patches import Polygon
 
 from analysis.stats.effect import log_gains
 from analysis.terms import Cell, Comparison, Metric
-from analysis.wording import spoken, unsigned
+from analysis.wording import spoken
 
 from .effects import UNTOUCHED, gain_with_interval
-from .labels import arm_labels, room_for, time_unit, width_in
-from .marks import Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
+from .labels import time_unit
+from .marks import Axes, Style, above, beyond, ends_of, margin_band, reach_of
 from .page import Chart, Page, Plot, body_width, dot, fill, line, margin_entry
 from .scene import Panel, Scene, comparison_of, panels_of, some
-from .style import (
-    AGAIN,
-    BAND,
-    COLOURS,
-    FAINT,
-    GRID,
-    INK,
-    QUIET,
-    SMALL,
-    WRONG,
-    ArmStyle,
-    looks_of,
-    picture,
-)
+from .style import AGAIN, BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, picture
 
 LEFT, STRIP, GAINS, AXIS = 0.75, 0.68, 1.05, 0.40
 MOST = 2  # processes with drawn steps: further ones look alike
@@ -278,148 +263,3 @@ def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
             above(
                 axes, begin + 0.6, str(cell.block) if begin else f"process {cell.block}", ha="left"
             )
-
-
-LANE, HEAD = 0.26, 0.2
-SLOW = 1.25  # times the median slice of the arm in the block
-ROOM = 0.9  # share of a lane; a median slice fills half of it, a slice of twice the time all of it
-
-
-class ArmTurn(NamedTuple):
-    """An arm's turn, seconds from the block's start, and its mean step time over the median's."""
-
-    begin_s: float
-    end_s: float
-    slowness: float
-
-
-class BlockStrip(NamedTuple):
-    """The slices of a block by arm, one per round."""
-
-    block: int
-    blocks: int
-    lanes: Mapping[str, Sequence[ArmTurn]]
-
-    @property
-    def summary(self) -> str:
-        """Write how many slices were slow, and the share of measured time."""
-        slices = [piece for lane in self.lanes.values() for piece in lane]
-        span_s, slow = (
-            max(piece.end_s for piece in slices),
-            sum(piece.slowness > SLOW for piece in slices),
-        )
-        share = math.fsum(piece.end_s - piece.begin_s for piece in slices) / span_s
-        which = f"the most uneven of {self.blocks}; " if self.blocks > 1 else ""
-        return (
-            f"{which}{slow} of {len(slices)} slices slow; {unsigned(share)} of {span_s:.0f} s "
-            "measured"
-        )
-
-
-@picture(29, "Arms taking turns in one block", DESIGNS=frozenset({"turns"}))
-def turns(scene: Scene) -> Plot:
-    """Slices of each arm over time: how slow each was, and the share of measured time."""
-    took = ((panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None)
-    result = some(
-        took, "no cells took turns (`--design=turns`), or the file does not record their times"
-    )
-    labels = arm_labels(
-        scene.runs, dict.fromkeys(name for _, strip in result for name in strip.lanes)
-    )
-    left = room_for(labels.values(), 1.75)
-    lead = (
-        "A bar is a slice of a few steps; its height is their mean time, half a lane is "
-        "the arm's median slice in this block. "
-        "If all bars of a round are slow, the machine was slow for all arms alike; white between "
-        "bars is switching."
-    )
-    legend = [
-        line(f"slower than {SLOW:g} times its arm's median slice", WRONG, 2),
-        line("a round begins", FAINT, 0.8),
-    ]
-    sections = []
-    for panel, strip in result:
-        draw = partial(_lanes, left=left, strip=strip, looks=looks_of(scene), labels=labels)
-        title, tall = f"{panel.title} · block {strip.block}", HEAD + LANE * len(strip.lanes) + 0.5
-        sections.append(Chart(title, tall, draw, strip.summary, run=panel.run))
-    return Plot(lead, sections, legend)
-
-
-def strip_of(panel: Panel) -> BlockStrip | None:
-    """Return the slices of the block whose rounds differ most, which shows what turns cancel."""
-    blocks: dict[int, list[Cell]] = {}
-    for cell in panel.cells:
-        if cell.slice_starts_s:
-            blocks.setdefault(cell.block, []).append(cell)
-    if not blocks:
-        return None
-    block = max(blocks, key=lambda block: _unevenness(blocks[block]))
-    begin_s = min(cell.slice_starts_s[0] for cell in blocks[block])
-    lanes = {cell.tweakset: _slices(cell, begin_s) for cell in blocks[block]}
-    return BlockStrip(block, len(blocks), {arm: lanes[arm] for arm in panel.arms if arm in lanes})
-
-
-def _unevenness(cells: Sequence[Cell]) -> float:
-    """Return the standard deviation over rounds of the arms' mean log step time."""
-    rounds = zip(*(cell.slices_s for cell in cells), strict=False)
-    return pstdev(fmean(math.log(fmean(walls)) for walls in slices) for slices in rounds)
-
-
-def _slices(cell: Cell, begin_s: float) -> list[ArmTurn]:
-    usual = statistics.median(fmean(walls) for walls in cell.slices_s)
-    timed = zip(cell.slice_starts_s, cell.slices_s, strict=True)
-    return [
-        ArmTurn(at - begin_s, at - begin_s + math.fsum(walls), fmean(walls) / usual)
-        for at, walls in timed
-    ]
-
-
-def _lanes(
-    sheet: Page,
-    top: float,
-    left: float,
-    strip: BlockStrip,
-    looks: Mapping[str, ArmStyle],
-    labels: Mapping[str, str],
-) -> None:
-    last_s = max(lane[-1].end_s for lane in strip.lanes.values())
-    names = [labels[arm] for arm in strip.lanes]
-    axes = row_axes(
-        sheet,
-        top + HEAD,
-        left,
-        names,
-        LANE,
-        right=0.05,
-        xlim=(0, last_s),
-        xlabel="time in the block, s",
-    )
-    begins = [
-        min(piece.begin_s for piece in slices)
-        for slices in zip(*strip.lanes.values(), strict=False)
-    ]
-    sheet.text(
-        left - 0.1, top + HEAD - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET
-    )
-    for at, (begin_s, end_s) in enumerate(pairwise([*begins, last_s]), 1):
-        # Else they overlap.
-        if (end_s - begin_s) / last_s * (body_width() - left) > width_in(f"{at}", SMALL):
-            above(axes, (begin_s + end_s) / 2, f"{at}")
-    axes.vlines(begins, -0.5, len(names) - 0.5, color=FAINT, linewidth=0.8, zorder=0)
-    axes.hlines(np.arange(len(names)) + 0.5, 0, last_s, color=GRID, linewidth=0.6, zorder=0)
-    for foot, (arm, lane) in enumerate(strip.lanes.items()):
-        tops = {piece: foot + 0.5 - ROOM * min(1.0, piece.slowness / 2) for piece in lane}
-        corners = [
-            corner
-            for piece, high in tops.items()
-            for corner in (
-                (piece.begin_s, foot + 0.5),
-                (piece.begin_s, high),
-                (piece.end_s, high),
-                (piece.end_s, foot + 0.5),
-            )
-        ]
-        axes.add_artist(Polygon(corners, color=looks[arm].color, linewidth=0))
-        slow = [piece for piece in lane if piece.slowness > SLOW]
-        ends = [piece.begin_s for piece in slow], [piece.end_s for piece in slow]
-        axes.hlines([tops[piece] for piece in slow], *ends, color=WRONG, linewidth=2)

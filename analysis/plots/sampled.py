@@ -20,21 +20,19 @@ from .style import BAND, QUIET, SMALL, ArmStyle, looks_of, picture
 
 LEFT, TALL, GAP, TITLES, UNDER = 1.62, 0.62, 0.13, 0.3, 0.45
 MANY = 3000  # points per line; above, lines are rasterised
-MOST_COLUMNS, MOST_ROWS, FEW_ROWS = 4, 12, 6
-SURE, MOST_NAMED = 0.05, 6
+MOST_COLUMNS, MOST_ROWS, MOST_NAMED = 4, 12, 6
 NOTHING = 0.005  # in the quantity's unit: a quantity that stays below counts as 0
 TRAILING, TRAILING_SHORT, SHORT = 10, 3, 100  # samples: usually, and below SHORT
 
 
 class Trace(NamedTuple):
-    """Samples of a tweak set's cells, their trailing mean, and each cell's mean; NaN if missing."""
+    """Samples of a tweak set's cells, and their trailing mean; NaN if missing."""
 
     raw_s: np.ndarray
     raw: np.ndarray
     time_s: np.ndarray
     mean: np.ndarray
     window: int
-    cells: tuple[float, ...]
 
 
 class SampledColumn(NamedTuple):
@@ -51,30 +49,16 @@ class SampledColumn(NamedTuple):
 
 @picture(80, "Telemetry over time")
 def telemetry(scene: Scene) -> Plot:
-    """GPU, processor, memory and disk while the cells ran, and differences between the arms."""
+    """GPU, processor, memory and disk while the cells ran, per tweak set."""
     sampled = (column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces)
     every = some(sampled, scene.series_missing or "no telemetry was sampled")
-    traces = {
-        quantity: [trace for column in every for trace in column.of(quantity)]
-        for quantity in QUANTITIES
-    }
-    sampled_traces = {quantity: own for quantity, own in traces.items() if own}
-    flat = [
-        quantity
-        for quantity, own in sampled_traces.items()
-        if all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in own)
-    ]
-    moving = [quantity for quantity in sampled_traces if quantity not in flat]
-    differing = differences(every)
-    most = sorted(range(len(every)), key=lambda at: -len(differing[at]))[:MOST_COLUMNS]
-    shown = [at for at in sorted(most) if differing[at] or not any(differing)]
-    columns, apart = (
-        [every[at] for at in shown],
-        {quantity for at in shown for quantity in differing[at]},
-    )
-    quantities = [quantity for quantity in moving if quantity in apart][:MOST_ROWS] or moving[
-        :FEW_ROWS
-    ]
+    flat: list[Quantity] = []
+    moving: list[Quantity] = []
+    for quantity in QUANTITIES:
+        if traces := [trace for column in every for trace in column.of(quantity)]:
+            still = all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in traces)
+            (flat if still else moving).append(quantity)
+    columns, quantities = every[:MOST_COLUMNS], (moving or flat)[:MOST_ROWS]
     looks = looks_of(scene)
     names = list(dict.fromkeys(arm for column in columns for arm in column.panel.arms))
     labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
@@ -83,84 +67,32 @@ def telemetry(scene: Scene) -> Plot:
     ]
     if any((cell.measured_from_s or 0) > 0 for column in columns for cell in column.cells):
         legend.append(fill("measured steps"))
-    windows = sorted(
-        {
-            trace.window
-            for column in columns
-            for quantity in quantities
-            for trace in column.of(quantity)
-        }
-    )
+    windows = {
+        trace.window
+        for column in columns
+        for quantity in quantities
+        for trace in column.of(quantity)
+    }
     lead = (
         "Dots: samples of every cell. Lines: mean over the cells of a tweak set, trailing over "
-        f"{' or '.join(map(str, windows))} samples."
+        f"{' or '.join(map(str, sorted(windows)))} samples."
     )
-    others = [quantity.label for quantity in moving if quantity not in quantities]
-    hidden = [column.panel.title for column in every if column not in columns]
-    same = (
-        f"These are the first {len(quantities)} quantities; no difference between tweak sets is "
-        "shown."
-    )
-    choice = (
-        "These are the quantities whose cell means differ between tweak sets (F test, Holm over "
-        "all): a selection, not a verdict."
-    )
+    more = [quantity.label for quantity in moving[MOST_ROWS:]]
+    hidden = [column.panel.title for column in every[MOST_COLUMNS:]]
     notes = [
-        (
-            "Devices of one kind are combined. Samples far from all others, and cells longer than "
-            "most, are cut off."
-        ),
-        choice if apart else same,
-        f"Sampled as well: {joined(others)}." if others else "",
+        "Devices of one kind are combined. Samples far from all others, and cells longer than "
+        "most, are cut off.",
+        f"Sampled as well: {joined(more)}." if more else "",
         f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}."
         if flat
         else "",
-        f"Not drawn, because they differ less: {first_few(hidden, MOST_NAMED)}." if hidden else "",
+        f"Not drawn: {first_few(hidden, MOST_NAMED)}." if hidden else "",
         f"Without samples: {scene.series_missing}." if scene.series_missing else "",
     ]
     draw = partial(_columns, columns=columns, quantities=quantities, looks=looks)
     runs = [run for run in scene.runs if any(column.panel.run is run for column in columns)]
-    return Plot(
-        lead,
-        [Chart("", TITLES + (TALL + GAP) * len(quantities) + UNDER, draw)],
-        legend,
-        notes,
-        runs=runs,
-    )
-
-
-def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
-    """Find the quantities that differ between tweak sets: F test of cell means, Holm over all."""
-    from scipy.special import fdtrc
-
-    from analysis.stats.adjust import holm
-
-    tests: list[tuple[int, Quantity, float]] = []
-    for at, column in enumerate(columns):
-        for quantity, traces in column.traces.items():
-            groups = [np.array(trace.cells) for trace in traces.values() if len(trace.cells) > 1]
-            count = sum(map(len, groups))
-            if len(groups) < 2:
-                continue
-            middle = np.concatenate(groups).mean()
-            between = sum(len(group) * (group.mean() - middle) ** 2 for group in groups) / (
-                len(groups) - 1
-            )
-            within = sum(((group - group.mean()) ** 2).sum() for group in groups) / (
-                count - len(groups)
-            )
-            far = between > (1e-6 * middle) ** 2
-            p = (
-                float(fdtrc(len(groups) - 1, count - len(groups), between / within))
-                if within > 0
-                else 0.0
-            )
-            tests.append((at, quantity, p if far else 1.0))
-    result: list[set[Quantity]] = [set() for _ in columns]
-    for (at, quantity, _), p in zip(tests, holm([p for _, _, p in tests]), strict=True):
-        if p < SURE:
-            result[at].add(quantity)
-    return result
+    chart = Chart("", TITLES + (TALL + GAP) * len(quantities) + UNDER, draw)
+    return Plot(lead, [chart], legend, notes, runs=runs)
 
 
 def column_of(scene: Scene, panel: Panel) -> SampledColumn:
@@ -194,14 +126,7 @@ def pooled(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> Trace:
     raw_s, raw = (np.concatenate(part) for part in zip(*cells, strict=True))
     time_s, mean = cells[0] if len(cells) == 1 else _mean(cells)
     window = TRAILING if len(mean) >= SHORT else TRAILING_SHORT
-    return Trace(
-        raw_s,
-        raw,
-        time_s,
-        trailing_mean(mean, window),
-        window,
-        tuple(float(np.nanmean(values)) for _, values in cells),
-    )
+    return Trace(raw_s, raw, time_s, trailing_mean(mean, window), window)
 
 
 def _mean(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Pictures of designs over keys: the effect of each key, and the response at each level."""
+"""Picture of a design over keys: the effect of each key."""
 
 from __future__ import annotations
 
@@ -6,39 +6,26 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.plots.labels import Measure, fit, fitted, measure_of, minus, room_for, width_in
+from analysis.plots.labels import fit, measure_of, minus, room_for
 from analysis.plots.marks import (
     FASTER_AXIS,
     VERDICTS,
     Mark,
     MarkRow,
     forest_section,
-    known,
     margin_band,
     reach_of,
     scaled,
 )
-from analysis.plots.marks import lines as draw_lines
-from analysis.plots.page import (
-    Chart,
-    Entry,
-    Page,
-    Plot,
-    SmallPanel,
-    SmallPanels,
-    line,
-    margin_entry,
-    verdict_entries,
-)
+from analysis.plots.page import Chart, Page, Plot, margin_entry, verdict_entries
 from analysis.plots.scene import Scene, some
-from analysis.plots.style import BAND, FAINT, INK, QUIET, SMALL, picture
+from analysis.plots.style import picture
 from analysis.terms import Run
 from analysis.wording import counted, number, spoken
 
-from .terms import NAMED, Effects, Level, Term
+from .terms import NAMED, Effects, Term
 
 if TYPE_CHECKING:
     from analysis.plots.marks import Ends, Style
@@ -58,8 +45,6 @@ WAYS = {"in profile": "in profile", "alone": "alone"}  # rows per key in an abla
 IN_COMPANY = (
     " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
 )
-PANELS = SmallPanels(4, above=0.50, tall=1.15, below=0.42, left=0.2, start=0.36)
-MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +59,6 @@ class KeyPart:
     effects: Effects
     title: str
     again: Term | None = None
-
-    @property
-    def mean(self) -> float:
-        """Return the mean of all cells, in the metric's unit."""
-        return math.exp(
-            self.effects.mean if self.effects.observed.better == "higher" else -self.effects.mean
-        )
-
-    @property
-    def margin(self) -> tuple[float, ...]:
-        """Return the margin's ends around the overall mean, always in view: noise looks small."""
-        margin = self.effects.observed.margin
-        return (self.mean / (1 + margin), self.mean * (1 + margin)) if margin else ()
 
     def section(self, tall: float, draw: Callable[[Page, float], object]) -> Chart:
         finding = minus(self.effects.sentence)
@@ -314,105 +286,3 @@ def _notes(part: KeyPart, name: str) -> Iterator[str]:
         yield f"{name}{more} weaker interaction{'s are' if more > 1 else ' is'} not shown."
     for lost in part.effects.observed.lost[:4]:
         yield f"{name}Lost: {lost.point} in {len(lost.blocks)} blocks: {lost.reason.rstrip('.')}."
-
-
-@picture(16, "Main effects", DESIGNS=FACTORIAL)
-def main_effects(scene: Scene) -> Plot:
-    """Response at each level of each key, averaged over the levels of the others."""
-    parts = parts_of(
-        scene,
-        lambda part: part.effects.levels,
-        "the design has no average over the levels of other keys",
-    )
-    verdicts = {
-        term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED
-    }
-    legend = [
-        line("mean at a level, with 95 % interval", INK, 1.2, marker="o", markersize=5),
-        *(
-            line(spoken(word), MARKS[word]["color"], 1.2, marker="o", markersize=5)
-            for word in MARKS
-            if word in verdicts
-        ),
-        Entry("mean of all cells", MEAN),
-        margin_entry((part.effects.observed.margin for part in parts), "±{}, the margin"),
-    ]
-    lead = (
-        "A panel per key, the strongest first, all on one scale: a flat line means no effect. The "
-        "gain is from the first level to the last."
-    )
-    notes = (
-        ["No intervals: nothing was replicated."]
-        if any(level.low is None for part in parts for level in part.effects.levels)
-        else []
-    )
-    if any(term.verdict in CALLED for part in parts for term in part.terms("interaction")):
-        notes.append(
-            "Keys interact here: an average over the levels of the others hides that; see “Effect "
-            "of each key”."
-        )
-    return Plot(lead, [_panels(part) for part in parts], legend, notes)
-
-
-def _panels(part: KeyPart) -> Chart:
-    """Make a section with a panel per key, the strongest first, on one scale."""
-    keys: dict[str, list[Level]] = {}
-    for level in part.effects.levels:
-        keys.setdefault(level.factor, []).append(level)
-    ends = [
-        *known((level.mean, level.low, level.high) for level in part.effects.levels),
-        *part.margin,
-    ]
-    measure = measure_of(part.effects.observed.metric, ends)
-    room = 0.08 * (max(ends) - min(ends)) or 0.1 * abs(max(ends)) or 1.0
-    limits = ((min(ends) - room) * measure.scale, (max(ends) + room) * measure.scale)
-    paint, strongest = (
-        partial(_levels, part=part, measure=measure),
-        sorted(keys.values(), key=_span, reverse=True),
-    )
-    section = PANELS.section("", strongest, paint, grid="y", most={"y": 4}, ylim=limits)
-    return part.section(section.tall, section.draw)
-
-
-def _span(levels: list[Level]) -> float:
-    deviations = [level.deviation for level in levels]
-    return max(deviations) - min(deviations)
-
-
-def _levels(panel: SmallPanel, levels: list[Level], part: KeyPart, measure: Measure) -> None:
-    key = levels[0].factor
-    term = next((term for term in part.terms("main") if term.factors == (key,)), None)
-    panel.axes.set(xlim=(-0.45, len(levels) - 0.55))
-    panel.axes.tick_params(axis="y", labelleft=panel.first)
-    if panel.first:
-        panel.axes.set_ylabel(
-            measure.label
-            if width_in(measure.label, SMALL) < PANELS.tall + 0.4
-            else measure.unit or measure.label
-        )
-    if part.margin:
-        panel.axes.axhspan(
-            *(end * measure.scale for end in part.margin), color=BAND, linewidth=0, zorder=0
-        )
-    shown = fitted(
-        [level.level for level in levels], panel.wide / len(levels) - 0.04, SMALL, lines=1
-    )
-    panel.axes.set_xticks(range(len(levels)), shown.values())
-    called = term is not None and term.verdict in CALLED
-    color = MARKS[term.verdict]["color"] if term and called else INK
-    points = [
-        (x, scaled((level.mean, level.low, level.high), measure.scale))
-        for x, level in enumerate(levels)
-    ]
-    draw_lines(panel.axes, points, {"color": color, "marker": "o", "markersize": 4.5})
-    panel.axes.axhline(part.mean * measure.scale, zorder=1, **MEAN)
-    down = PANELS.above - 0.20
-    panel.text(
-        down,
-        fit(key, panel.wide, SMALL, 2, "bold"),
-        va="bottom",
-        fontweight="bold" if called else "normal",
-        linespacing=1.0,
-    )
-    if term is not None:
-        panel.text(down + 0.03, f"{_words(term)} %", color=color if called else QUIET)

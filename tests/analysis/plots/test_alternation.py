@@ -1,20 +1,19 @@
-"""Pictures of alternating arms: settings switched inside a process, and arms that take turns."""
+"""Picture of settings switched inside a process."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import alternation, fitting, switching, turns
+from analysis.plots import alternation, fitting, switching
 from analysis.plots.scene import Scene, panels_of, scene_of
-from tests.analysis.plots.reading import faults, lines_of, points, refusal
+from tests.analysis.plots.reading import faults, lines_of, points
 from tests.made_switched import Switched, switched_run
-from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
+from tests.synthetic import AGAIN, Arm
 
 THP = Arm("thp-always", gain=0.06, requested={"vm.x": "1"})
 
@@ -65,55 +64,3 @@ def test_a_pair_that_a_stall_struck_is_marked_at_the_edge() -> None:
     assert (
         len(beyond) == sum(len(points(line)) for mark in "v^" for line in lines_of(axes, mark)) > 0
     )
-
-
-TURNS = Made(
-    arms=(STOCK, AGAIN, Arm("mine", requested={"vm.swappiness": "1"})),
-    blocks=6,
-    baseline=("stock", "stock-again"),
-)
-SLOW = 5.0
-
-
-def test_a_strip_is_of_the_block_whose_rounds_differ_most() -> None:
-    """In block 4 the second of three rounds takes five times as long under every arm."""
-    saved = saved_run(TURNS)
-    for record in (
-        one["extra_info"] for one in saved["benchmarks"] if one["extra_info"]["block"] == 4
-    ):
-        record["steps"]["wall_s"][6:10] = [SLOW * one for one in record["steps"]["wall_s"][6:10]]
-        record["metrics"] = {}
-    scene = scene_of([from_json(in_turns(saved), "turns.json")])
-    strip = alternation.strip_of(panels_of(scene)[0])
-    assert strip is not None
-    assert (strip.block, strip.blocks, list(strip.lanes)) == (
-        4,
-        6,
-        ["stock", "stock-again", "mine"],
-    )
-    for lane in strip.lanes.values():
-        assert [one.slowness for one in lane] == pytest.approx([1, SLOW, 1], rel=0.1)
-    every = sorted(one for lane in strip.lanes.values() for one in lane)
-    assert every[0].begin_s == 0
-    assert [one.end_s for one in every[:-1]] == pytest.approx([one.begin_s for one in every[1:]]), (
-        "no pause between slices"
-    )
-    figure = turns.draw(scene)
-    assert faults(figure) == []
-    heights = [
-        at + 0.5 - y
-        for at, lane in enumerate(figure.axes[0].patches)
-        for _, y in lane.get_xy()[1:12:4]  # type: ignore[attr-defined]
-    ]
-    assert heights == pytest.approx([0.45, alternation.ROOM, 0.45] * 3, rel=0.1), (
-        "no higher than its lane"
-    )
-
-
-def test_only_runs_in_turns_with_saved_times_have_a_strip() -> None:
-    whole, took = (
-        from_json(saved, "run.json") for saved in (saved_run(TURNS), in_turns(saved_run(TURNS)))
-    )
-    assert ("turns" in fitting([whole]), "turns" in fitting([took])) == (False, True)
-    silent = replace(took, cells=tuple(replace(cell, slice_starts_s=()) for cell in took.cells))
-    assert "does not record their times" in refusal(turns, scene_of([silent]))

@@ -129,15 +129,6 @@ def test_a_bar_is_divided_as_the_time_of_its_jobs() -> None:
     assert all(part.get_width() == 0 for part in others)
 
 
-def test_no_profile_is_drawn_of_one_system_alone() -> None:
-    scene = profiled()
-    (gathered,) = scene.streams
-    alone = tuple(one for one in gathered.streams if one.group == gathered.streams[0].group)
-    assert "several systems" in refusal(
-        jobs_profile, replace(scene, streams=(replace(gathered, streams=alone),))
-    )
-
-
 def test_replicas_lie_on_the_law_beside_the_jobs_on_target() -> None:
     figure = jobs_scaling.draw(scaled())
     assert faults(figure) == []

@@ -63,19 +63,6 @@ def test_the_mark_is_the_gain_and_its_shape_the_verdict(
     assert (band.x0, band.x1) == (pytest.approx(100 / 1.03 - 100), pytest.approx(3.0))
 
 
-def test_contrasts_over_different_blocks_list_all_baselines() -> None:
-    """`late` lost the first blocks, the fastest by drift, so its stock differs from `whole`'s."""
-    arms = (Arm("whole", 0.05), Arm("late", 0.05, broken=dict.fromkeys((1, 2), ("failed", "gone"))))
-    scene = scene_of(
-        [from_json(saved_run(Made(arms=(STOCK, *arms), blocks=8, drift=0.2)), "drift.json")]
-    )
-    bases = sorted(one.primary.baseline for one in scene.comparisons if one.primary)
-    assert bases[0] < 0.99 * bases[1]
-    assert f"{bases[0]:.1f} samples/s to {bases[1]:.1f} samples/s" in said(
-        forest.draw(scene)
-    ).replace("\n", " ")
-
-
 def test_an_interval_far_too_wide_is_cut_with_an_arrow(scene: Scene) -> None:
     wild = next(one for one in scene.comparisons if one.tweakset == "tcp-cubic" and one.primary)
     assert wild.primary is not None
@@ -112,24 +99,6 @@ def test_one_run_an_arm_is_a_point_without_an_interval(tmp_path: Path) -> None:
             f"{base.metrics['throughput_samples_per_s']:.3f} samples/s",
         )
     )
-
-
-def test_an_inconclusive_interval_that_leaves_out_0_is_explained() -> None:
-    """An interval right of 0 and "inconclusive" need the adjustment for many contrasts named."""
-    arms = [Arm(f"set-{at}", gain=0.02, requested={"vm.x": str(at)}) for at in range(9)]
-    scene = scene_of(
-        [
-            from_json(
-                saved_run(Made(arms=(STOCK, AGAIN, *arms), blocks=6, run_cv=0.012, seed=2)),
-                "many.json",
-            )
-        ]
-    )
-    assert any(
-        one.verdict == "inconclusive" and one.primary and one.primary.low > 0
-        for one in scene.comparisons
-    )
-    assert "adjusted for all" in said(forest.draw(scene)).replace("\n", " ")
 
 
 # Parameters

@@ -144,30 +144,6 @@ def test_over_processes_configurations_have_rows_on_one_scale(drawings: dict[str
     assert throughputs == sorted(throughputs)
 
 
-def test_lines_of_cold_and_warm_meet_where_decoding_is_the_work(
-    drawings: dict[str, Figure],
-) -> None:
-    axes = drawings["io_format_cache"].axes[1]
-    cold, warm = ([y for _, y in points(line)] for mark in "os" for line in lines_of(axes, mark))
-    assert warm[0] / cold[0] == pytest.approx(math.exp(0.6), rel=0.02)
-    assert warm[2] / cold[2] == pytest.approx(1.0, abs=0.02)
-    assert "png cold" in said(drawings["io_format_cache"]).replace("\n", " ")
-
-
-def test_samples_per_s_are_drawn_on_a_scale_of_ratios() -> None:
-    """On any other scale, equal relative losses of unequal rates are not parallel."""
-    for loss in (0.01, 3.0):
-
-        def cold(levels: Mapping[str, object], _tweakset: str, by: float = loss) -> float:
-            return -by * (levels["cache"] == "cold")
-
-        made = replace(
-            MADE, factors={"format": ("raw", "npz"), "cache": ("cold", "warm")}, gain=cold
-        )
-        au, rate, *_ = io_format_cache.draw(scene_with(made)).axes
-        assert (au.get_yscale(), rate.get_yscale()) == ("linear", "log")
-
-
 def test_the_untouched_machine_and_its_copy_are_one_block_value() -> None:
     """So the pictures show the means that table and sentences give."""
     made = replace(
@@ -209,36 +185,3 @@ def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> N
 
 
 # DLIO's own folders
-
-LOADS = (1.0, *[0.02] * 79)
-
-
-@pytest.fixture
-def folders(tmp_path: Path) -> Scene:
-    """A shuffled design of readers, a file shuffle, and a 0.3 s step with a DLIO rate below 0."""
-    where = tmp_path / "unet3d_h100"
-    for at, threads in enumerate((16, 1, 8)):
-        asked = (f"++workload.reader.read_threads={threads}",)
-        folder(
-            where / f"2_read_threads_{threads}",
-            Made(1000 * at, loads=LOADS, reader={"read_threads": threads}, overrides=asked),
-        )
-    asked = ("++workload.reader.file_shuffle=random",)
-    folder(
-        where / "2_file_shuffle_random",
-        Made(
-            1500, loads=LOADS, reader={"read_threads": 4, "file_shuffle": "random"}, overrides=asked
-        ),
-    )
-    refused: list[str] = []
-    made = scene_of_runs(runs_of(where, refused), str(where))
-    assert not refused
-    return made
-
-
-def test_levels_of_a_parameter_stand_together_in_their_order(folders: Scene) -> None:
-    (part,) = io.parts_of(folders)
-    names = [one.name for one in part.rows]
-    readers = [at for at, name in enumerate(names) if name.startswith("read_threads")]
-    assert [names[at] for at in readers] == ["read_threads 1", "read_threads 8", "read_threads 16"]
-    assert readers == list(range(readers[0], readers[0] + 3))

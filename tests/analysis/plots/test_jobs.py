@@ -131,12 +131,6 @@ def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
     assert waiting(replace(stream, jobs=jobs))[1][-1] == len(jobs)
 
 
-def test_the_same_jobs_are_enlarged_at_one_time_for_all_policies() -> None:
-    figure = jobs_over_time.draw(scene_of([scheduling_run(("fifo", "sjf"), blocks=2, count=80)]))
-    windows = {axes.get_xlim() for axes in figure.axes[1::3]}
-    assert len(windows) == 1
-
-
 def test_each_fault_has_its_slowdown_against_the_same_jobs(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
@@ -178,20 +172,3 @@ def test_steps_stand_by_their_loss(tmp_path: Path) -> None:
     line = next(line for stream in scene.streams for line in stream.lines)
     assert len([point for one in lines_of(spent, "o") for point in points(one)]) == 4
     assert line.losses[0].loss == 0
-
-
-def test_waits_of_jobs_with_several_slots_meet_no_model() -> None:
-    scene = scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))])
-    (gathered,) = scene.streams
-    wide = [
-        replace(
-            waits,
-            streams=tuple(
-                replace(one, jobs=tuple(replace(job, replicas=2) for job in one.jobs))
-                for one in waits.streams
-            ),
-        )
-        for waits in gathered.waits
-    ]
-    wide_scene = replace(scene, streams=(replace(gathered, waits=tuple(wide)),))
-    assert "one slot each" in refusal(jobs_waits, wide_scene)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, key_effects, main_effects, parameters, pictures, run_order
+from analysis.plots import fitting, key_effects, parameters, pictures
 from analysis.plots.labels import arm_labels
-from analysis.plots.runs import RunAxis, outlying_cells
 from analysis.plots.scene import Scene, scene_of
 from tests import made_designs as designs
 from tests import made_effects as made
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GUILTY, INNOCENT = "vm.swappiness", "vm.dirty_background_ratio"
-ONE_BAD = {("stock", 1): -0.3}
 AGAIN_DIFFERS = {("stock-again", block): 0.08 for block in (1, 2, 3, 4)}
-OVER_KEYS = ("key_effects", "main_effects")
 LONG = "a-very-long-name.of-a-key.that-nobody-would-choose.but-somebody-will"
 TWELVE = dict.fromkeys(
     (
@@ -90,36 +87,6 @@ def test_what_is_called_in_an_ablation(gain: float, odd: Mapping[tuple[str, int]
     assert ("no effect is claimed" in said(drawn["key_effects"]).replace("\n", " ")) == bool(odd)
 
 
-def test_a_failed_cell_decides_nothing_and_is_ringed_and_named() -> None:
-    """One bad stock cell makes every key alone look 9 % faster; no verdict and no mark follow."""
-    scene = ablation(0.0, ONE_BAD)
-    rows = marks(key_effects.draw(scene).axes[0])
-    assert max(gain for gain, _, _ in rows) > 8
-    assert not {"^", "v"} & {mark for _, mark, _ in rows}
-    bad = next(cell for cell in scene.runs[0].cells if (cell.tweakset, cell.block) == ("stock", 1))
-    figure = run_order.draw(scene)
-    (ring,) = (
-        points(line)
-        for line in figure.axes[0].lines
-        if line.get_markersize() == 10 and points(line)
-    )
-    assert ring == [
-        pytest.approx(
-            (RunAxis(scene.runs[0]).place[bad.id], bad.metrics["throughput_samples_per_s"])
-        )
-    ]
-    assert "stock in block 1 (\N{MINUS SIGN}" in said(figure).replace("\n", " ")
-    two = [cell for cell in scene.runs[0].cells if cell.tweakset in {"stock", "stock-again"}]
-    assert outlying_cells(two, "throughput_samples_per_s") == [], (
-        "of two sets nobody knows which is odd"
-    )
-
-
-def test_a_guilty_key_and_a_slow_block_are_no_outlying_cells() -> None:
-    slow = {(name, 2): -0.2 for name in ("stock", "stock-again", *designs.ablation(3))}
-    assert outlying_cells(ablation(-0.3, slow).runs[0].cells, "throughput_samples_per_s") == []
-
-
 def test_sets_of_an_ablation_are_called_by_their_keys() -> None:
     scene = ablation()
     called = arm_labels(scene.runs, scene.runs[0].tweaksets)
@@ -136,8 +103,7 @@ def test_sets_of_an_ablation_are_called_by_their_keys() -> None:
 # Made-up effects
 
 
-@pytest.mark.parametrize("name", OVER_KEYS)
-def test_twelve_keys_and_endless_names_fit(name: str) -> None:
+def test_twelve_keys_and_endless_names_fit() -> None:
     effects = made.factorial(
         {GUILTY: 0.05, LONG: -0.051},
         keys=TWELVE,
@@ -145,13 +111,13 @@ def test_twelve_keys_and_endless_names_fit(name: str) -> None:
         replicated=False,
     )
     quiet = made.factorial({}, workload="w" * 90, replicated=False)
-    assert faults(pictures()[name].draw(scene_with(effects, quiet))) == []
+    assert faults(key_effects.draw(scene_with(effects, quiet))) == []
 
 
 def test_without_a_design_or_effects_there_is_a_reason() -> None:
     scene = scene_of([from_json(saved_run(Made(arms=(STOCK, AGAIN))), "matrix.json")])
-    assert not set(OVER_KEYS) & fitting(scene.runs).keys()
-    assert all("decomposed no tweak set" in refusal(pictures()[name], scene) for name in OVER_KEYS)
+    assert "key_effects" not in fitting(scene.runs)
+    assert "decomposed no tweak set" in refusal(key_effects, scene)
     refused = replace(made.factorial({}), terms=(), levels=(), refusal="every cell failed.")
     assert refusal(key_effects, scene_with(refused)) == "every cell failed"
 
@@ -201,36 +167,8 @@ def test_an_ablation_pairs_both_ways_of_a_key_below_the_profile() -> None:
     assert f"Lost: tuned.only-{GUILTY}" in said(lost)
 
 
-def test_interactions_are_below_the_keys_and_averages_name_them() -> None:
+def test_interactions_are_below_the_keys() -> None:
     scene = scene_with(made.factorial({}, together={(GUILTY, "vm.dirty_ratio"): -0.2}))
     figure = key_effects.draw(scene)
     assert gains(figure.axes[0])[4] == pytest.approx(100 * math.expm1(-0.2))
     assert {"interacts", "vm.swappiness ×"} <= set(said(figure).split("\n"))
-    assert "vm.swappiness × vm.dirty_ratio" in said(main_effects.draw(scene)).replace("\n", " ")
-
-
-def test_more_tweak_sets_than_a_page_has_columns_for_are_refused() -> None:
-    """Otherwise they would be printed over each other."""
-    sets = {
-        f"profile.t{at:02}": frozenset(key for key in range(6) if at >> key & 1)
-        for at in range(1, 43)
-    }
-    keys = designs.Keys({f"vm.k{at}": 0.0 for at in range(6)})
-    scene = scene_of(
-        [from_json(designs.designed("file", keys, sets, Made(blocks=1, steps=3)), "run.json")]
-    )
-    assert "42 tweak sets" in refusal(parameters, scene)
-    assert faults(run_order.draw(scene)) == []
-
-
-def test_main_effects_are_the_levels_means_on_one_scale() -> None:
-    """Without a finding the margin stays in view, so that smaller differences look flat."""
-    figure = main_effects.draw(scene_with(made.factorial({"vm.dirty_ratio": 0.1})))
-    assert len({axes.get_ylim() for axes in figure.axes}) == 1
-    line = next(line for line in lines_of(figure.axes[0], "o") if len(points(line)) == 2)
-    assert [y for _, y in points(line)] == pytest.approx(
-        [made.BASE * math.exp(-0.05), made.BASE * math.exp(0.05)]
-    )
-    assert [one.get_text() for one in figure.axes[0].get_xticklabels()] == ["as found", "40"]
-    low, high = main_effects.draw(scene_with(made.factorial({}, se=0.0001))).axes[0].get_ylim()
-    assert low < made.BASE / 1.03 < made.BASE * 1.03 < high

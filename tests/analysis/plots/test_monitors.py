@@ -65,31 +65,12 @@ def test_dear_and_cheap_monitors_stand_apart_on_one_scale(figure: Figure) -> Non
     assert far - near > 0.3 * (high - low)
 
 
-def test_a_noisy_run_is_drawn_without_one_thing_over_another() -> None:
-    """Cells that scatter by a half: intervals from -70 % to thousands."""
-    scene = scene_with(
-        MadeMonitoring(
-            monitors=(*MONITORS[:6], replace(SAMPLER, core=0.0)), blocks=3, cell_sd=0.5, seed=2
-        )
-    )
-    assert scene.overhead["made.json"][0].control.state == "underpowered"
-    assert faults(overhead_forest.draw(scene)) == []
-
-
 def test_nothing_is_claimed_where_the_a_a_differs() -> None:
     figure = overhead_forest.draw(
         scene_with(MadeMonitoring(monitors=(PLACEBO, PROFILE), blocks=6, again=0.05))
     )
     assert not lines_of(figure.axes[0], "^")
     assert "not claimed" in said(figure)
-
-
-def test_cpu_use_of_a_monitor_is_beside_its_cost_to_the_work(figure: Figure) -> None:
-    """15 % of a core, as made; unknown for monitors inside the workload's process."""
-    places = {text.get_position(): text.get_text() for text in figure.texts}
-    head = next(left for (left, _), text in places.items() if text == "own, %")
-    column = [text for (left, _), text in places.items() if left == pytest.approx(head)]
-    assert {"15", "inside"} <= set(column)
 
 
 def test_rates_of_a_monitor_stand_below_each_other_in_order(scene: Scene, figure: Figure) -> None:

@@ -39,18 +39,6 @@ NAMES = list(fitting([from_json(saved_run(), "made.json")]))
 ALONE_REFUSED = {"forest", "parameters", "telemetry"}
 
 
-def test_every_file_with_a_scene_is_a_picture_that_has_a_summary() -> None:
-    """ANSWERS is one sentence; the order is the reader's and no two pictures share a place."""
-    modules = pictures()
-    assert {"forest", "run_order", "steps", "parameters", "telemetry"} <= modules.keys()
-    assert len({module.ORDER for module in modules.values()}) == len(modules)
-    assert list(modules) == sorted(modules, key=lambda name: modules[name].ORDER)
-    assert all(
-        module.TITLE and module.ANSWERS.endswith((".", "?")) and "\n" not in module.ANSWERS
-        for module in modules.values()
-    )
-
-
 def test_every_picture_is_explained_once() -> None:
     """With an image from a saved run where one has the picture."""
     page = (HOUSE / "docs/pictures.md").read_text(encoding="utf-8")
@@ -105,19 +93,6 @@ def test_drawing_leaves_matplotlib_as_it_was(drawings: dict[str, Figure]) -> Non
     changed = {name for name, value in SETTINGS.items() if mpl.rcParamsDefault[name] != value}
     assert changed
     assert {name for name in changed if mpl.rcParams[name] != mpl.rcParamsDefault[name]} == set()
-
-
-@pytest.mark.slow
-def test_nothing_of_pyplot_is_loaded() -> None:
-    """Its global figures would outlive a picture, and it would look for a display."""
-    check = (
-        "import sys; from analysis.plots import pictures; pictures(); "
-        "sys.exit('matplotlib.pyplot' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -183,12 +158,6 @@ def test_what_a_file_lacks_is_the_reason(tmp_path: Path) -> None:
     assert refusal(steps, bare) == "the file has no times of single steps"
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - ALONE_REFUSED))
-def test_one_tweak_set_in_one_block_is_drawn(name: str) -> None:
-    alone = scene_of([from_json(saved_run(Made(arms=(STOCK,), blocks=1)), "alone.json")])
-    assert faults(pictures()[name].draw(alone)) == []
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_two_runs_stand_side_by_side_each_under_its_own_name(
     tmp_path: Path, scene: Scene, name: str
@@ -223,40 +192,3 @@ def test_foreign_names_cannot_break_a_picture() -> None:
         text = "".join(ET.fromstring(svg(pictures()[one].draw(scene))).itertext())  # noqa: S314
         assert "b\\x1b[31m ad 日本" in text
         assert "$x^{2}$" in text
-
-
-def test_24_looks_differ_also_without_colour(crowded: Scene) -> None:
-    looks = looks_of(crowded)
-    assert len(looks) == 24
-    assert len({(look.color, look.marker) for look in looks.values()}) == 24
-    assert len({(look.color, look.dashes) for look in looks.values()}) == 24
-    assert looks["stock"].color == "#1a1a1a"
-
-
-@pytest.mark.slow
-def test_the_real_run_of_this_repository_is_drawn() -> None:
-    """Together they leave room for more on a page of 2 MB."""
-    scene = scene_of([load(HOUSE / "data/runs/gpu-training_2026-11-26_nvidia-h200.json")])
-    drawn = {name: pictures()[name].draw(scene) for name in NAMES}
-    assert {name: faults(figure) for name, figure in drawn.items()} == {name: [] for name in NAMES}
-    sizes = [len(svg(figure).encode()) for figure in drawn.values()]
-    assert sum(sizes) < 1_000_000
-    assert max(sizes) < 200_000
-
-
-def test_without_a_home_there_are_pictures_and_no_words_about_it() -> None:
-    environment = {
-        **{
-            name: value for name, value in os.environ.items() if not name.startswith(("MPL", "XDG"))
-        },
-        "HOME": "/proc/none",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", "import analysis.plots.style"],
-        cwd=HOUSE,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout + done.stderr == ""

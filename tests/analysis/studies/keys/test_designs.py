@@ -383,14 +383,6 @@ def test_time_and_throughput_of_the_work_give_the_same_answer() -> None:
         assert one.effect == pytest.approx(other.effect, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", ["throughput_samples_per_s", "step_time_mean_s"])
-def test_a_picture_has_the_mean_of_its_cells_in_both_directions(metric: str) -> None:
-    run = run_of("factorial", Keys(FOUR), factorial(4))
-    (found,) = effects_of(run, metric=metric)
-    values = [row.value for row in found.observed.rows]
-    assert KeyPart(run, found, "").mean == pytest.approx(statistics.geometric_mean(values))
-
-
 def test_levels_between_are_set_against_the_machine_as_found() -> None:
     rng = np.random.default_rng(5)
     factors = (
