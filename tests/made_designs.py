@@ -43,7 +43,6 @@ class Keys:
     together: Mapping[tuple[str, ...], float] = field(default_factory=dict)
     broken: Mapping[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
     odd: Mapping[tuple[str, int], float] = field(default_factory=dict)
-    notes: JSON = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -130,7 +129,7 @@ def designed(kind: str, keys: Keys, points: Mapping[str, On], made: Made = MADE)
             }
             for name, on in points.items()
         },
-        "notes": {PROFILE: keys.notes} if keys.notes else {},
+        "notes": {},
     }
     # A tweak set that is taken apart is described even where it is none of the points.
     if PROFILE not in points:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
@@ -14,7 +13,7 @@ from itertools import chain, groupby, repeat, zip_longest
 from typing import TYPE_CHECKING, TextIO
 from unicodedata import combining, east_asian_width
 
-from analysis.answer import Answer, Column, Interval, Line, Section, Table, Tone, Word
+from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word
 from analysis.plain import SENTENCE, inert, one_line
 from analysis.wording import spoken
 
@@ -44,9 +43,6 @@ GLUED = re.compile(
     r"(?=[-+<.\d]+)|(can't) (?=tell)"
 )
 BREAKS = (":/", "=_-.,")  # a name may be broken after these, preferably the first
-BAR, BAR_FROM = 24, 120  # columns of a bar, and the page width from which there is one
-# Zero, interval, value; the second for ASCII streams.
-BAR_MARKS = (("│", "─", "●"), ("|", "-", "o"))
 
 
 def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -67,15 +63,8 @@ def width_of(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
 
 
 def for_stdout(answer: Answer, *, explain: bool = False, whole: bool = True) -> str:
-    simple = not (sys.stdout.encoding or "").lower().startswith("utf")
-    return render(
-        answer,
-        width_of(sys.stdout),
-        explain=explain,
-        color=wants_color(sys.stdout),
-        whole=whole,
-        simple=simple,
-    )
+    color = wants_color(sys.stdout)
+    return render(answer, width_of(sys.stdout), explain=explain, color=color, whole=whole)
 
 
 def render(
@@ -85,10 +74,9 @@ def render(
     explain: bool = False,
     color: bool = False,
     whole: bool = True,
-    simple: bool = False,
 ) -> str:
     """Write an answer within `width`; unless `whole`, stop at 40 lines and name the rest."""
-    page = _Page(width, color, BAR_MARKS[simple])
+    page = _Page(width, color)
     blocks = [[*page.title(answer.title), *page.lines(answer.findings)]]
     sections = [(section, page.section(section)) for section in answer.sections]
     blocks += (
@@ -184,7 +172,6 @@ def _parts(word: str, width: int) -> Iterator[str]:
 class _Page:
     width: int
     color: bool
-    marks: tuple[str, str, str]
 
     def paint(self, text: str, tone: Tone) -> str:
         return f"\x1b[{STYLES[tone]}m{text}\x1b[0m" if self.color and tone and text else text
@@ -230,9 +217,6 @@ class _Page:
             [_cell(value, column) for value, column in zip(row, table.columns, strict=True)]
             for row in table.rows
         ]
-        if bars := self._bars(table):
-            heads, left, spare = [*heads, [(bars[0], "")]], [*left, False], [*spare, 0.5]
-            rows = [[*row, (bar, "")] for row, bar in zip(rows, bars[1:], strict=True)]
         columns = [
             [text for text, _ in [*heads[at], *(row[at] for row in rows)]]
             for at in range(len(left))
@@ -269,39 +253,6 @@ class _Page:
                 for text, blank, (_, tone, _, to_left) in zip(texts, blanks, row, strict=True)
             ]
             yield (" " * GAP).join(line).rstrip()
-
-    def _bars(self, table: Table) -> list[str]:
-        """Return a zero mark and a bar per row for its first interval, if there is room."""
-        intervals = [
-            next((value for value in row if isinstance(value, Interval)), None)
-            for row in table.rows
-        ]
-        ends = [(one.low, one.value, one.high) if one else () for one in intervals]
-        ends = [
-            triple
-            if all(isinstance(end, int | float) and math.isfinite(end) for end in triple)
-            else ()
-            for triple in ends
-        ]
-        least, most = (
-            choose([0, *(end for triple in ends for end in triple)]) for choose in (min, max)
-        )
-        if self.width < BAR_FROM or sum(map(bool, ends)) < 2 or least == most:
-            return []
-        zero, across, dot = self.marks
-        start, *places = [
-            [round((end - least) / (most - least) * (BAR - 1)) for end in triple]
-            for triple in [(0,), *ends]
-        ]
-        bars = [(" " * start[0] + "0").ljust(BAR)]
-        for place in places:
-            bar = [" "] * BAR
-            bar[start[0]] = zero
-            for low, value, high in [place] if place else []:
-                bar[low : high + 1] = across * (high + 1 - low)
-                bar[value] = dot
-            bars.append("".join(bar))
-        return bars
 
 
 def _across(widths: Iterable[int]) -> int:

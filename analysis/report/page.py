@@ -357,6 +357,7 @@ def pictures_of(scene: Scene) -> list[PagePicture]:
 def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup:
     return Markup(svg(figure, name, title, description))  # noqa: S704  # what draws has escaped
 
+
 def figure_of(picture: PagePicture, level: int = 0) -> Markup:
     """Write a picture with its caption, or why it is missing; a `level` adds heading and id."""
     heading = Markup("<h{0}>{1}</h{0}>").format(level, clean(picture.title)) if level else ""

@@ -9,14 +9,13 @@ are not needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analysis.terms import NotComparable
-from control.names import first_few
 
 if TYPE_CHECKING:
     from analysis.stats.linear import Floats
@@ -104,47 +103,3 @@ def partly_mixed(coded: Floats) -> float:
         shared = np.delete(np.abs(coded.T @ column(coded, pair)) / len(coded), pair)
         largest = max(largest, float(shared[shared < 1 - 1e-9].max(initial=0.0)))
     return largest
-
-
-def contradictions(data: DesignData, shortest: int | None) -> Iterator[str]:
-    """Yield claims in a design's notes (resolution, generators) that its points contradict."""
-    claimed = data.design_notes.get("resolution")
-    if claimed not in (None, shortest):
-        points = "full resolution" if shortest is None else f"resolution {shortest}"
-        yield (
-            f"the run's notes claim resolution {claimed}, but its points have {points}: the "
-            "points are used."
-        )
-    generators = data.design_notes.get("generators")
-    claims = (
-        [(str(name), str(word)) for name, word in generators.items()]
-        if isinstance(generators, dict)
-        else []
-    )
-    coded, places = (
-        coded_points(data),
-        {factor.letter: at for at, factor in enumerate(data.factors)},
-    )
-    wrong = [f"{name} = {word}" for name, word in claims if not _equal(name, word, places, coded)]
-    if wrong:
-        yield (
-            f"the run's notes claim {first_few(wrong, 3)}, which its points contradict: the "
-            "points are used."
-        )
-
-
-def _equal(name: str, word: str, places: Mapping[str, int], coded: Floats) -> bool:
-    """Return whether a factor is a product of others at every point, sign included.
-
-    A letter without a factor makes it false.
-    """
-    letters = word.removeprefix("-")
-    if name not in places or not letters or not places.keys() >= set(letters):
-        return False
-    sign = -1 if word.startswith("-") else 1
-    return bool(
-        (
-            coded[:, places[name]]
-            == sign * column(coded, tuple(places[letter] for letter in letters))
-        ).all()
-    )

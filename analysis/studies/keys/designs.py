@@ -26,7 +26,6 @@ from control.names import first_few
 from .aliases import (
     aliases,
     coded_points,
-    contradictions,
     defining_words,
     effects_up_to,
     partly_mixed,
@@ -250,7 +249,6 @@ def _two_level(data: DesignData) -> Effects:
     rows = [
         model.row(term.label, 1, (term.share or 0.0) * model.total, term.factors) for term in terms
     ]
-    shortest = None if partly else resolution(words)
     return _effects_of(
         model,
         terms,
@@ -258,9 +256,8 @@ def _two_level(data: DesignData) -> Effects:
         error=model.error
         if model.replicated
         else f"none: {'one repeat is too few' if model.error_df else 'nothing was replicated'}",
-        resolution=shortest,
+        resolution=None if partly else resolution(words),
         unestimable=tuple(_lost_effects(model, estimable, words, order)),
-        notes=tuple(contradictions(data, shortest)),
         mixed=partly,
     )
 

@@ -78,7 +78,6 @@ def observed(run: Run, metric: str | None = None) -> list[DesignData]:
                         better=taken.better,
                         scale="log",
                         margin=run.studies[study].margin,
-                        design_notes=dict(run.design.notes.get(profile, {})),
                         notes=tuple(_in_force(run, study, workload, profile)),
                     )
                 )

@@ -7,7 +7,7 @@ the unit of replication; steps never are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ class DesignData:
     """The data to analyse. `points` are all planned, by name, with stock or the all-low one.
 
     `better` is None if no direction is good (other studies): then the words are raises and lowers.
-    `profile` is the decomposed tweak set, "" for a matrix or another study; `design_notes` are the
-    design's own.
+    `profile` is the decomposed tweak set, "" for a matrix or another study.
     """
 
     study: str
@@ -86,7 +85,6 @@ class DesignData:
     better: Literal["lower", "higher"] | None = None
     scale: Scale = "raw"
     margin: float | None = None
-    design_notes: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -157,7 +155,7 @@ class Level:
 class Effects:
     """All findings on one observed design.
 
-    observed: cells, factors with letters and levels, points, what was lost, the design's notes
+    observed: cells, factors with letters and levels, points, what was lost, notes
     terms: the effects (below)
     anova: rows of the analysis of variance: `name`, `df`, `ss`, `share`, `ms`, `f`, `p`
     levels: mean at each level of a factor, in the metric's unit

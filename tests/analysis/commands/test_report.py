@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +13,6 @@ from analysis.__main__ import main
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.load import load
-from analysis.report.saving import MARK
 from tests.analysis.report.pages import SWAPPINESS, text_of, two_pictures
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
 
@@ -120,19 +117,3 @@ def test_whatever_a_damaged_file_breaks_is_one_line(
     err = capsys.readouterr().err
     assert (code, output.exists(), err.count("\n")) == (2, False, 1)
     assert error.__name__ in err
-
-
-@pytest.mark.slow
-def test_it_runs_as_a_program_with_all_its_pictures(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "analysis",
-        "report",
-        str(saved_file(tmp_path, MADE)),
-        "--output",
-        str(tmp_path / "report.html"),
-    ]
-    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert MARK in (tmp_path / "report.html").read_text("utf-8")

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.load import from_json, load
+from analysis.load import load
 from analysis.plots import fitting
 from analysis.plots.scene import Scene, scene_of
 from tests.made_telemetry import sampled_file
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from tests.synthetic import AGAIN, STOCK, Arm, Made
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from analysis.studies.keys.terms import Effects
 
 TCP = Arm("tcp-cubic", gain=0.10, requested={"net.ipv4.tcp_congestion_control": "cubic"})
 BUNDLE = Arm(
@@ -40,12 +38,6 @@ MADE = Made(
     seed=3,
 )
 NAME = "a-very-long-name-of-a-tweak-set-that-nobody-would-choose-but-somebody-will"
-
-
-def scene_with(*effects: Effects) -> Scene:
-    """A run with invented effects: pictures of designs are drawn from these alone."""
-    run = from_json(saved_run(Made(arms=(STOCK, AGAIN))), "made.json")
-    return Scene((run,), effects={run.origin: effects})
 
 
 @pytest.fixture(scope="package")

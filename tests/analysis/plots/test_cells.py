@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import run_order, steps
+from analysis.plots import steps
 from analysis.plots.runs import clock_of, places_of
 from analysis.plots.scene import Scene, scene_of
 from analysis.terms import Cell
-from tests.analysis.plots.reading import faults, lines_of, points, said
+from tests.analysis.plots.reading import lines_of, points, said
 from tests.synthetic import STOCK, Made, saved_run
 
 if TYPE_CHECKING:

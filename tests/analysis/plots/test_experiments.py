@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from analysis.load import from_json, load
 from analysis.plots import fitting, jobs_poisoning, jobs_profile, jobs_scaling
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.studies.jobs.pictures_experiments import PARTS
-from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
+from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.analysis.studies.jobs.dependability.made_faults import told_run
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, lossy_run, root
 from tests.analysis.studies.jobs.profiles.made_cells import job, report

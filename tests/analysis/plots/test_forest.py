@@ -14,7 +14,7 @@ from analysis.plots.scene import Scene, scene_of
 from analysis.verdict import ONE_RUN
 from tests.analysis.plots.reading import lines_of, points, said
 from tests.deeptweak_like import Like, directory
-from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
+from tests.synthetic import STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

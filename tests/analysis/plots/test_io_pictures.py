@@ -15,11 +15,9 @@ from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.io import answers
 from analysis.studies.io import pictures as io
-from analysis.studies.io.dlio_folder import runs_of
 from analysis.studies.io.figures import judge
 from analysis.studies.io.study import study
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
-from tests.dlio_like import Made, folder
 from tests.made_io import MadeIo, io_runs, saved_io
 from tests.synthetic import saved_run
 

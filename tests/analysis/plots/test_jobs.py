@@ -16,9 +16,7 @@ from analysis.plots import (
     fitting,
     jobs_faults,
     jobs_network,
-    jobs_over_time,
     jobs_policies,
-    jobs_waits,
     pictures,
 )
 from analysis.plots.scene import Scene, scene_of

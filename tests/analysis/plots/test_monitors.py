@@ -15,7 +15,6 @@ from tests.made_monitoring import (
     MONITORS,
     PLACEBO,
     PROFILE,
-    SAMPLER,
     MadeMonitoring,
     Monitor,
     monitored_run,

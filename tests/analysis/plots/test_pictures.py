@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +20,7 @@ from analysis.plots import (
     steps,
 )
 from analysis.plots.scene import Scene, scene_of
-from analysis.plots.style import SETTINGS, looks_of, svg, written
+from analysis.plots.style import SETTINGS, svg, written
 from docs import generate
 from tests.analysis.plots.conftest import MADE
 from tests.analysis.plots.reading import faults, refusal, said

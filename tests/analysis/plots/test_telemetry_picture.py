@@ -15,8 +15,8 @@ from analysis.load import load
 from analysis.plots import sampled, telemetry
 from analysis.plots.marks import trailing_mean
 from analysis.plots.sampled import pooled
-from analysis.telemetry import QUANTITIES
 from analysis.plots.scene import Scene, panels_of, scene_of, series_key
+from analysis.telemetry import QUANTITIES
 from tests.analysis.plots.reading import points, refusal, said
 from tests.made_telemetry import sampled_file
 from tests.synthetic import STOCK, Arm, Made

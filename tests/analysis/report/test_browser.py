@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -12,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analysis.load import from_json, load
-from analysis.plots import pictures
+from analysis.load import load
 from analysis.report.index import write_index
 from analysis.report.page import page_of
 from analysis.report.saving import save
 from tests.analysis.report.pages import EVERYTHING, read, two_pictures
-from tests.made_designs import Keys, designed, factorial
 from tests.made_history import nights, noisy, stepped
 from tests.needs import chromium
-from tests.synthetic import Arm, Made
+from tests.synthetic import Arm
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -100,26 +97,6 @@ def odd_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.report.page.fitting", two_pictures)
         save(page_of(runs, f"python -m analysis report {word}", [f"{evil}: {word}"]).html, path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def designed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A factorial of five keys, one with an endless name, with its pictures; two workloads."""
-    keys = Keys(
-        {
-            "vm.swappiness": -0.1,
-            f"net.ipv4.{'x' * 70}": 0.0,
-            "vm.dirty_ratio": 0.0,
-            "kernel.numa_balancing": 0.0,
-            "vm.x": 0.03,
-        }
-    )
-    saved = designed(
-        "factorial", keys, factorial(5), Made(workloads=("cnn_train", "lora_finetune"), blocks=3)
-    )
-    path = tmp_path_factory.mktemp("designed") / "report.html"
-    save(page_of([from_json(saved, "designed.json")], "python -m analysis report RUN").html, path)
     return path
 
 
@@ -203,16 +180,6 @@ def test_every_picture_can_be_read_and_says_what_it_shows(screen: tuple[Page, li
         assert len(one["alternative"]) > 40
 
 
-@needs_browser
-def test_every_picture_of_a_run_is_there_or_says_why_not(browser: Browser, report: Path) -> None:
-    special = [one for one in pictures().values() if one.DESIGNS or one.REPORTS or one.MONITORED]
-    with browser.new_context(offline=True) as context:
-        page = opened(context, report, [])
-        absent = page.locator("figure .absent").count()
-        assert len(page.evaluate("look.pictures()")) + absent >= len(pictures()) - len(special)
-        assert absent <= 2
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGEST_BYTES)
 def test_the_file_is_small_enough_to_be_sent_by_mail(
@@ -233,31 +200,6 @@ def test_odd_names_break_neither_the_page_nor_out_of_it(
         assert page.evaluate("[...look.cut(), ...look.unannounced(), ...look.overlapping()]") == []
         assert page.locator("script:not(:last-child), img[src='x']").count() == 0
     assert complaints == []
-
-
-@needs_browser
-@pytest.mark.parametrize("width", WIDTHS.values())
-def test_the_report_of_a_design_fits_any_screen(
-    browser: Browser, designed_report: Path, width: int
-) -> None:
-    complaints: list[str] = []
-    with browser.new_context(viewport={"width": width, "height": 800}, offline=True) as context:
-        page = opened(context, designed_report, complaints)
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        assert (
-            page.evaluate(
-                "[...look.cut(), ...look.unannounced(), ...look.overlapping(), ...look.pale()]"
-            )
-            == []
-        )
-        told = [one["alternative"] for one in page.evaluate("look.pictures()")]
-        picture = pictures()["key_effects"]
-        (alternative,) = (
-            one for one in told if one.startswith(f"{picture.TITLE} {picture.ANSWERS}")
-        )
-        assert "vm.swappiness = 1: " in alternative, "what it shows, for those who cannot see it"
-    assert complaints == []
-    assert designed_report.stat().st_size <= LARGEST_BYTES["main"]
 
 
 @needs_browser
@@ -383,32 +325,3 @@ def test_without_script_all_is_visible_and_no_dead_control_shows(
         assert page.locator(f"{VERDICTS} >> tbody tr").count() > 10
         assert page.locator("th button").count() == 0
         assert not page.locator("#filter").is_visible()
-
-
-@needs_browser
-@pytest.mark.parametrize(("width", "screens"), [(1280, 4), (400, 7)])
-def test_the_answer_takes_a_few_screens_and_paper(
-    browser: Browser, report: Path, width: int, screens: int
-) -> None:
-    """Folded parts are not printed."""
-    with browser.new_context(viewport={"width": width, "height": 900}, offline=True) as context:
-        page = context.new_page()
-        page.goto(report.as_uri())
-        assert page.evaluate("document.documentElement.scrollHeight") <= screens * 900
-        assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= 6
-
-
-@needs_browser
-@pytest.mark.parametrize("width", WIDTHS.values())
-def test_the_table_of_contents_stays_in_view_and_has_what_leads(
-    browser: Browser, report: Path, width: int
-) -> None:
-    with browser.new_context(
-        viewport={"width": width, "height": 800}, offline=True, reduced_motion="reduce"
-    ) as context:
-        page = context.new_page()
-        page.goto(f"{report.as_uri()}#again")
-        page.wait_for_function(
-            "scrollY > 200 && document.querySelector('nav').getBoundingClientRect().top === 0"
-        )
-        assert "Effect of each tweak set" in page.locator("nav").inner_text()

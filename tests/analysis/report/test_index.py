@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 from html.parser import HTMLParser
 from pathlib import Path
@@ -54,18 +53,6 @@ def test_runs_are_newest_first_with_their_reports_and_changes(tmp_path: Path) ->
     assert all(
         (tmp_path / href.replace("%2B", "+").replace("%3A", ":")).is_file() for href, _ in rows
     )
-
-
-def test_a_packed_run_has_its_name_without_the_ending(tmp_path: Path) -> None:
-    folder = nights(tmp_path / "nights", {"bench": noisy(stepped((8, 0.1), (8, 0.12)))})
-    first = min(folder.glob("*.json"))
-    first.with_name(f"{first.name}.xz").write_bytes(lzma.compress(first.read_bytes()))
-    first.unlink()
-    index = tmp_path / "index.html"
-    assert main(["report", str(folder), "--output", str(index)]) == 0
-    texts = [text for href, text in Rows(index.read_text()).rows if href]
-    assert texts[-1].startswith(first.stem)
-    assert not any(ending in text for text in texts for ending in (".json", ".xz"))
 
 
 def test_a_report_that_is_newer_than_its_run_is_left_as_it_is(

@@ -56,12 +56,6 @@ def test_it_says_what_it_shows_to_those_who_cannot_see_it() -> None:
     ]
 
 
-def test_it_scales_with_the_page() -> None:
-    root = parsed(inlined("one", "t", "d"))
-    assert (root.get("width"), root.get("height")) == (None, None)
-    assert root.get("viewBox")
-
-
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from")
 def test_any_name_can_stand_in_a_picture() -> None:
     for name in (

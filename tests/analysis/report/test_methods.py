@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from analysis.compare import compare
 from analysis.compare_answer import METRICS
 from analysis.load import load
@@ -32,11 +30,3 @@ def test_whole_cells_are_judged_by_their_own_metrics() -> None:
     assert m.IN_TURNS not in text
     assert METRICS["throughput_samples_per_s"] in text
     assert METRICS["step_time_round_adjusted_s"] not in text
-
-
-@pytest.mark.parametrize("name", ["gpu-metrics_2026-11-26_nvidia-h200.json"])
-def test_a_run_without_contrasts_names_no_metric(name: str) -> None:
-    run = load(RUNS / name)
-    text = str(m.methods([run], []))
-    assert not any(words in text for words in METRICS.values())
-    assert m.PAIRED not in text

@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from analysis.answer import Table
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.load import from_json, load
-from analysis.render.html import prose
 from analysis.terms import Run
 from tests.analysis.report.pages import EVERYTHING, SWAPPINESS, page, read, section, text_of
 from tests.deeptweak_like import SYSCTLS, Like, directory
@@ -97,11 +95,6 @@ def stock_file(day: int, names: list[str]) -> Run:
     return from_json(document(made, f"2026-01-0{day}T10:00:00"), f"{day}.json")
 
 
-def test_two_files_of_one_benchmark_are_inconclusive(snapshot: SnapshotAssertion) -> None:
-    told = page(stock_file(1, ["test_sort"]), stock_file(2, ["test_sort"]))
-    assert section(told.html, "answer") == snapshot
-
-
 def test_runs_with_nothing_in_common_say_so_in_place_of_a_table() -> None:
     one, other = (
         read(Made(), origin="one.json"),
@@ -112,24 +105,6 @@ def test_runs_with_nothing_in_common_say_so_in_place_of_a_table() -> None:
     assert "in common" in told.between.title
     assert told.between.title in section(told.html, "answer")
     assert 'id="between"' not in told.html
-
-
-def test_a_study_with_its_own_pairing_is_named_by_file_alone() -> None:
-    """`--tweaks` would not measure again the workloads that none of them meets."""
-    made = saved_run(Made(arms=(STOCK, AGAIN, TUNED), workloads=("cnn_train", "idle"), blocks=3))
-    gone = {f"idle-tuned-b{block}" for block in (1, 2, 3)}
-    made["deeptweak"]["cells"] = [
-        one for one in made["deeptweak"]["cells"] if one["id"] not in gone
-    ]
-    made["deeptweak"]["design"]["order"] = [one["id"] for one in made["deeptweak"]["cells"]]
-    made["benchmarks"] = [one for one in made["benchmarks"] if one["extra_info"]["id"] not in gone]
-    again = section(page(from_json(made, "made up")).html, "again")
-    assert "bench_made_up.py --seed=1" in again
-    assert not {"--tweaks", "--workloads"} & {word.partition("=")[0] for word in again.split()}
-
-
-def test_words_in_backticks_are_code_and_hold_no_markup() -> None:
-    assert prose("see `plan`, and `<b>`") == "see <code>plan</code>, and <code>&lt;b&gt;</code>"
 
 
 # What it stands on
@@ -155,14 +130,6 @@ def test_a_setting_that_was_not_in_force_is_marked(everything: HtmlPage) -> None
         r'<tr>(?:(?!</tr>).)*?<span class="bad">failed: .*?</tr>', everything.html, re.DOTALL
     )
     assert text_of(failed).startswith("ignored vm.swappiness 1 0 60 0 failed:")
-
-
-def test_many_workloads_share_a_table() -> None:
-    """Two files of pytest-benchmark can have hundreds of benchmarks in common."""
-    names = [f"test_{at}" for at in range(5)]
-    told = page(stock_file(1, names), stock_file(2, names))
-    text = section(told.html, "between")
-    assert [name for name in names if re.search(rf"^{name} ", text, re.MULTILINE)] == names
 
 
 # What holds of its markup
@@ -208,19 +175,6 @@ def test_a_page_needs_no_network_and_no_script_but_its_own(everything: HtmlPage)
     ]
 
 
-def test_every_table_has_heads_with_a_scope(everything: HtmlPage) -> None:
-    heads = re.findall(r"<th\b[^>]*>", everything.html)
-    assert len(heads) > 50
-    assert all("scope=" in head for head in heads)
-
-
-def test_headings_go_down_one_step_at_a_time(two: HtmlPage) -> None:
-    levels = [int(level) for level in re.findall(r"<h([1-6])", two.html)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in pairwise(levels))
-
-
 def evil(saved: JSON) -> JSON:
     """Put markup wherever a run file has text of its own."""
     text = json.dumps(saved)
@@ -259,12 +213,6 @@ def test_no_value_of_a_run_file_is_taken_for_markup() -> None:
     assert "<script" not in SCRIPT.sub("", html)
     assert html.count("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;") > 30
     assert EVIL in text_of(html)
-
-
-def test_characters_that_disguise_words_are_shown_as_such() -> None:
-    html = page(read(Made(arms=(STOCK, Arm("a\u202eb\x7fc", requested=SWAPPINESS))))).html
-    assert "a\\u202eb\\x7fc" in text_of(html)
-    assert not any(odd in html for odd in ("\u202e", "\x7f"))
 
 
 @pytest.mark.parametrize(

@@ -8,24 +8,8 @@ import pytest
 
 from analysis.report.saving import MARK, must_be_replaceable, save
 from analysis.terms import Refused
-from tests.file_size import file_size_limit
 
 HTML = f"<!DOCTYPE html><html><head>{MARK}</head>äöü</html>"
-
-
-def test_a_new_report_is_written_and_nothing_else(tmp_path: Path) -> None:
-    size = save(HTML, tmp_path / "report.html")
-    assert [(one.name, one.read_text("utf-8")) for one in tmp_path.iterdir()] == [
-        ("report.html", HTML)
-    ]
-    assert size == len(HTML.encode())
-
-
-def test_an_earlier_report_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(f"{HTML} earlier", "utf-8")
-    save(HTML, path)
-    assert path.read_text("utf-8") == HTML
 
 
 @pytest.mark.parametrize(
@@ -45,13 +29,6 @@ def test_anything_else_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [
         ("report.html", content)
     ]
-
-
-def test_an_empty_file_is_nothing_to_lose(tmp_path: Path) -> None:
-    """As `mktemp` leaves one."""
-    (tmp_path / "report.html").touch()
-    save(HTML, tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text("utf-8") == HTML
 
 
 def test_a_folder_is_no_place_for_a_report(tmp_path: Path) -> None:
@@ -76,19 +53,3 @@ def test_a_reader_never_sees_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("os.fsync", lambda _: seen.append(path.read_text("utf-8")))
     save(HTML, path)
     assert seen == [f"{HTML} earlier"]
-
-
-def test_a_full_disk_is_one_line_and_leaves_the_earlier_report(tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(HTML, "utf-8")
-    with file_size_limit(4096), pytest.raises(Refused, match=rf"^{path}: .*File too large\.$"):
-        save("x" * 10_000, path)
-    assert [(one.name, one.read_text("utf-8")) for one in tmp_path.iterdir()] == [
-        ("report.html", HTML)
-    ]
-
-
-def test_half_a_character_does_not_stop_a_report(tmp_path: Path) -> None:
-    """JSON can hold one, UTF-8 cannot."""
-    save("\ud800", tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_bytes() == b"?"

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from analysis.answer import Table
-from analysis.report.settings import SettingRow, rows_of, settings
-from analysis.terms import Run
+from analysis.report.settings import SettingRow, rows_of
 from tests.analysis.report.pages import SWAPPINESS, read
 from tests.synthetic import JSON, STOCK, Arm, Made
 
@@ -113,17 +111,6 @@ def rows(case: str) -> tuple[SettingRow, ...]:
     )
 
 
-def tables(run: Run) -> list[list[object]]:
-    """The rows of the tables of a run's settings and of its tweak sets."""
-    return [
-        list(row)
-        for section in settings(run)
-        for part in section.parts
-        if isinstance(part, Table)
-        for row in part.rows
-    ]
-
-
 def test_what_a_script_does_not_name_moved_along() -> None:
     """Two files changed under a set of one script, which names the first of them."""
 
@@ -172,14 +159,3 @@ def test_values_are_those_of_the_cells() -> None:
         "a limit": ("unlimited", "", "8388608 8388608", ""),
     }
     assert {case: values(case) for case in wanted} == wanted
-
-
-def test_a_tweak_set_has_its_measured_cells_and_missing_reasons(
-    snapshot: SnapshotAssertion,
-) -> None:
-    """A set whose script changed nothing is listed, without a row of settings."""
-    lost, idle, none = (
-        Made(arms=(STOCK, *arms), blocks=3)
-        for arms in ((UNMEASURED,), (Arm("idle", scripts=2),), ())
-    )
-    assert [tables(read(made)) for made in (lost, idle, none)] == snapshot

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 
 import numpy as np
@@ -18,12 +17,7 @@ from analysis.studies.keys.aliases import (
     partly_mixed,
     resolution,
 )
-from analysis.studies.keys.effects import of_table
-from analysis.studies.keys.terms import DesignData, DesignFactor, EffectRow
 from analysis.terms import NotComparable
-from fixtures.designs import Factor as Varied
-from fixtures.designs import fractional
-from fixtures.terms import TweakSet
 from tests.made_designs import plackett_burman_12
 
 
@@ -95,46 +89,3 @@ def test_points_that_separate_little_are_not_listed_endlessly() -> None:
     """Two points and 30 factors have 2^29 words."""
     with pytest.raises(NotComparable, match="2 points for 30 factors"):
         defining_words(np.array([[-1.0] * 30, [1.0] * 30]))
-
-
-@pytest.mark.parametrize("grade", [4, 3])
-def test_notes_and_points_agree(grade: int) -> None:
-    for keys in range(3, 13):
-        varied = [Varied("p", f"vm.key{at}", "sysctl", (None, "1")) for at in range(keys)]
-        laid = fractional.points(TweakSet("p"), varied, grade)
-        factors = tuple(
-            DesignFactor(name, letter, ("as found", "1"))
-            for letter, name in laid.notes["letters"].items()
-        )
-        levels = {"stock": ("as found",) * keys} | {
-            point.name: tuple(value or "as found" for value in point.levels.values())
-            for point in laid.points
-        }
-        rows = tuple(
-            EffectRow(name, point, str(block), 100 + 7 * block + at % 5 + block * at % 3)
-            for block in (1, 2)
-            for at, (name, point) in enumerate(levels.items())
-        )
-        notes = json.loads(json.dumps(laid.notes))
-        data = DesignData(
-            "s",
-            "w",
-            "y",
-            factors,
-            levels,
-            rows,
-            (),
-            "p",
-            "fractional",
-            "higher",
-            "log",
-            0.03,
-            notes,
-        )
-        (effects,) = of_table(data)
-        assert not [note for note in effects.notes if "believed" in note]
-        assert effects.resolution == laid.notes.get("resolution")
-        assert {term.label for term in effects.terms if term.means == "main"} == {
-            factor.name for factor in factors
-        }
-        assert effects.orthogonal

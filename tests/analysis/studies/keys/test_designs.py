@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-import statistics
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -16,7 +14,6 @@ from analysis import load, studies
 from analysis.compare import CompareOptions, compare
 from analysis.studies import keys
 from analysis.studies.keys.effects import effects_of, of_table
-from analysis.studies.keys.pictures import KeyPart
 from analysis.studies.keys.sentence import only as only_asked
 from analysis.studies.keys.terms import DesignData, DesignFactor, EffectRow, Effects, Term
 from analysis.terms import Comparison, Refused, Run
@@ -93,8 +90,6 @@ def short() -> Run:
 
 
 ONE_BLOCK = Made(blocks=1, steps=6)
-FALSE_NOTES = {"resolution": 5, "generators": {"E": "ABD", "F": "-BCD", "?": "A", "D": 7}}
-TRUE_NOTES = {"resolution": 4, "letters": {}, "generators": {"E": "ABC", "F": "BCD"}}
 EIGHT = Keys({f"k.{at}": -0.1 if at == 5 else 0.0 for at in range(8)})
 LOST_POINT = Keys(
     {"a.one": -0.1, "a.two": 0.0},
@@ -132,15 +127,6 @@ SITUATIONS: dict[str, tuple[set[str], Callable[[], Run]]] = {
     "one block of a fraction": (
         set(),
         lambda: run_of("fractional", SIX, SIXTEEN, Made(blocks=1, steps=6, run_cv=0.01)),
-    ),
-    "true notes": (
-        {"vm.key2"},
-        lambda: run_of("fractional", Keys(SIX.gains, notes=TRUE_NOTES), SIXTEEN),
-    ),
-    # Resolution and generators follow from the points; a file that differs was edited.
-    "false notes": (
-        {"vm.key2"},
-        lambda: run_of("fractional", Keys(SIX.gains, notes=FALSE_NOTES), SIXTEEN),
     ),
     "screening": ({"k.5"}, lambda: run_of("file", EIGHT, plackett_burman_12(8))),
     "nothing to screen": (
@@ -197,26 +183,6 @@ def test_an_ablation_names_the_bad_key_and_the_gain_without_it() -> None:
     assert found.error_df == (4 - 1) * (10 - 1)
 
 
-def test_keys_that_need_each_other_act_otherwise_alone() -> None:
-    found = only(SITUATIONS["keys that need each other"][1]())
-    for name in ("a.one", "a.two"):
-        assert term(found, name, "disagreement").gain == pytest.approx(-0.20, abs=0.02)
-        assert term(found, f"{name} alone").verdict != "regressed"
-    assert term(found, "a.three", "disagreement").verdict != "interacts"
-
-
-def test_of_two_keys_the_profile_less_one_is_the_other_alone() -> None:
-    """Three points and stock: a two-by-two factorial, with one interaction, listed once."""
-    points = {
-        "profile": frozenset({0, 1}),
-        "profile.no-0": frozenset({1}),
-        "profile.no-1": frozenset({0}),
-    }
-    found = only(run_of("ablation", Keys({"a.one": -0.10, "a.two": 0.0}), points))
-    assert [one.label for one in found.terms if one.means == "disagreement"] == ["a.one"]
-    assert term(found, "a.one alone").gain == pytest.approx(-0.10, abs=0.015)
-
-
 def test_a_factorial_says_what_two_keys_do_together() -> None:
     """Main effects average over the other key: alone -5 %, together twenty per cent below that."""
     keys = Keys(
@@ -250,17 +216,6 @@ def test_an_interaction_beyond_the_design_is_refused_by_name(snapshot: SnapshotA
     assert term(
         only(run, ("vm.key0",)), "vm.key0"
     ).aliases  # a main effect is: what it is mixed with is of three keys
-
-
-def test_a_screening_accuses_no_key_of_what_two_do_together() -> None:
-    """Two keys cost 10 % together; other main effects hold a third of it: suspects, no more."""
-    keys = Keys({f"k.{at}": 0.0 for at in range(11)}, together={("k.0", "k.1"): -0.10})
-    found = only(run_of("file", keys, plackett_burman_12(11)))
-    assert {one.factors[0] for one in found.terms if one.verdict in {"regressed", "improved"}} - {
-        "k.0",
-        "k.1",
-    }
-    assert re.match(r"\d+ suspects: ", found.sentence)
 
 
 @pytest.mark.parametrize("kind", ["factorial", "ablation"])
@@ -320,13 +275,6 @@ def test_lost_cells_are_named_and_the_rest_is_analysed(
         assert [name for name, _ in found.unestimable] == ["vm.swappiness alone", "vm.swappiness"]
 
 
-def test_one_block_of_a_fraction_has_effects_and_no_verdict() -> None:
-    found = only(run_of("fractional", SIX, SIXTEEN, Made(blocks=1, steps=6, run_cv=0.01)))
-    assert max(found.terms, key=lambda one: abs(one.effect)).label == "vm.key2"
-    assert {(one.se, one.p, one.verdict) for one in found.terms} == {(None, None, "not comparable")}
-    assert found.error == "none: nothing was replicated"
-
-
 @pytest.mark.parametrize("kind", ["ablation", "factorial"])
 def test_cells_about_which_as_found_was_another_are_lost(
     kind: str, snapshot: SnapshotAssertion
@@ -346,18 +294,6 @@ def test_cells_about_which_as_found_was_another_are_lost(
     assert {"5", "6"}.isdisjoint(row.block for row in found.observed.rows)
     assert {"1", "2"} <= {row.block for row in found.observed.rows}
     assert found.notes == snapshot
-
-
-def test_nodes_may_each_have_found_their_own() -> None:
-    saved = designed("ablation", Keys(FOUR), ablation(4), QUIET)
-    for one in saved["benchmarks"]:
-        record = one["extra_info"]
-        record["node"] = f"node-{record['block'] % 2}"
-        record["tweak"]["before"] = dict.fromkeys(
-            record["tweak"]["before"], str(record["block"] % 2)
-        )
-    (found,) = effects_of(load.from_json(saved, "made-up.json"))
-    assert not found.observed.lost
 
 
 def test_the_family_is_the_study_all_its_workloads_together() -> None:

@@ -130,21 +130,6 @@ def test_an_ablation_finds_a_ten_percent_key_with_enough_blocks() -> None:
 
 
 @pytest.mark.slow
-def test_what_a_table_promises_to_see_it_sees_four_times_in_five() -> None:
-    """An effect of the median promised size: 400 tables see it 7 to 9 times in 10.
-
-    Not closer: each table promises by its own estimate of the noise, and Holm's later steps see a
-    little more.
-    """
-    still = replace(FACTORIAL, drift=0)
-    promised = float(
-        np.median([one.terms[0].mde for one in tables(still, 100) if one.terms[0].mde is not None])
-    )
-    found = tables(replace(still, does={0: np.log1p(promised)}), 400, seed=12)
-    assert 0.70 <= sum("key0" in named(one) for one in found) / 400 <= 0.90
-
-
-@pytest.mark.slow
 def test_the_rate_holds_on_the_real_noise_of_a_machine() -> None:
     """Shuffle a saved run's labels per block: real noise, drift and tails, and no effect.
 

@@ -13,15 +13,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis.__main__ import main
-from analysis.again import command_for
 from analysis.compare import compare
 from analysis.load import from_json
 from analysis.stats.power import blocks_needed
-from analysis.studies.plan.answer import answer
 from analysis.studies.plan.plan import Goal, plan
 from analysis.terms import Refused
-from tests.analysis.answers import printed, refusals, refused
+from tests.analysis.answers import printed, refusals
 from tests.made_designs import Keys, ablation, designed
 from tests.made_switched import switched_run
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
@@ -90,22 +87,6 @@ def test_the_spread_is_that_of_a_block_and_the_a_a_pair_is_apart() -> None:
     assert planned(replace(PILOT, arms=(STOCK, Arm("idle", 0.0, SETTING)))).aa_log_sd is None
 
 
-def test_the_plan_is_the_most_of_each_workload_in_its_metric() -> None:
-    made = replace(
-        PILOT,
-        arms=PILOT.arms[:3],
-        workloads=("cnn_train", "checkpoint_train"),
-        primaries={"checkpoint_train": ("step_time_p10_s", "lower")},
-    )
-    found = plan(from_json(saved_run(made), "pilot"), GOAL)
-    assert [need.metric.name for need in found.needs] == [
-        "throughput_samples_per_s",
-        "step_time_p10_s",
-    ]
-    assert found.blocks == max(need.blocks or 0 for need in found.needs)
-    assert found.needs[0].family == 4  # two workloads of two contrasts are one family
-
-
 def test_time_is_that_of_the_pilots_cells() -> None:
     """12 steps of 40 ms and 1 s per cell: with three arms, a block takes 3 · 1.48 s = 4.44 s."""
     assert planned(replace(PILOT, arms=PILOT.arms[:3])).block_s == pytest.approx(4.44, rel=0.02)
@@ -117,17 +98,6 @@ def test_what_a_given_number_of_blocks_would_see() -> None:
     assert (few.mde_blocks, many.mde_blocks) == (20, 80)
     assert math.log1p(few.mde) / math.log1p(many.mde) == pytest.approx(2, rel=0.1)
     assert planned(PILOT).mde_blocks == 8
-
-
-def test_a_failed_cell_does_not_spoil_its_block() -> None:
-    arms = (
-        STOCK,
-        AGAIN,
-        Arm("fragile", 0.0, SETTING, broken={2: ("failed", "out of memory")}),
-        Arm("idle", 0.0, SETTING),
-    )
-    need = planned(replace(PILOT, arms=arms))
-    assert (need.pilot_blocks, need.df) == (8, 20)  # (4 - 1)(8 - 1) less one
 
 
 def test_a_cell_that_did_other_work_is_no_noise() -> None:
@@ -199,56 +169,6 @@ def test_more_blocks_are_no_remedy_for_equal_values() -> None:
         plan(equal, GOAL)
 
 
-def test_the_next_command_measures_the_planned_workloads_alone() -> None:
-    """A workload with fewer than three pairs is not planned: no block counted its cells."""
-    saved = saved_run(replace(PILOT, workloads=("cnn_train", "ddp_train")))
-    lost = {
-        cell["id"]
-        for cell in saved["deeptweak"]["cells"]
-        if cell["workload"] == "ddp_train" and cell["block"] > 2
-    }
-    saved["deeptweak"]["cells"] = [
-        one for one in saved["deeptweak"]["cells"] if one["id"] not in lost
-    ]
-    saved["benchmarks"] = [
-        one for one in saved["benchmarks"] if one["extra_info"]["id"] not in lost
-    ]
-    pilot = from_json(saved, "pilot")
-    assert "--workloads=cnn_train" in answer(plan(pilot, GOAL), pilot).next
-
-
-def test_tweak_sets_of_the_catalogue_are_called_by_name() -> None:
-    """A pilot whose sets did not all meet each workload names no workloads: naming crosses them."""
-    run = from_json(saved_run(replace(PILOT, workloads=("one", "two"))), "pilot")
-    names = [name for name in run.tweaksets if not name.startswith("stock")]
-    run = replace(
-        run,
-        tweaksets={
-            name: replace(one, path=f"data/tweaks/{name}.yaml")
-            for name, one in run.tweaksets.items()
-        },
-    )
-    assert {f"--tweaks={','.join(names)}", "--workloads=one,two"} <= set(
-        command_for(run, "--blocks=7")
-    )
-    fewer = replace(
-        run,
-        cells=tuple(
-            cell for cell in run.cells if (cell.workload, cell.tweakset) != ("two", names[0])
-        ),
-    )
-    assert "--workloads" not in " ".join(command_for(fewer))
-
-
-def test_json_has_units_in_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--effect", "3 %", str(saved_file(tmp_path, PILOT)), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    (need,) = said["workloads"]
-    assert said["total_s"] == pytest.approx(said["blocks"] * said["block_s"])
-    assert (said["gain"], said["power"], said["blocks"]) == (0.03, 0.8, need["blocks"])
-    assert need["metric"] == {"name": "throughput_samples_per_s", "better": "higher", "unit": ""}
-
-
 def test_what_cannot_be_planned_is_one_line(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -279,15 +199,6 @@ def test_what_cannot_be_planned_is_one_line(
         "switched": ("--effect", "3%", "switched.json"),
     }
     assert refusals(capsys, {name: ("plan", *words) for name, words in cases.items()}) == snapshot
-
-
-@pytest.mark.needs("reference")
-def test_deeptweaks_runs_are_refused_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    from tests.conftest import REFERENCE
-
-    assert "1 run per" in refused(
-        capsys, "plan", "--effect", "3%", REFERENCE / "deeptweak" / "one_node_one_gpu"
-    )
 
 
 def test_a_plan_beyond_a_day_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
