@@ -10,11 +10,11 @@ import argparse
 import json as jsonlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, is_typeddict
+from typing import Any, cast, is_typeddict
 
 import msgspec
 import yaml
@@ -40,10 +40,6 @@ from fixtures.studies.io.parameters import complete
 from fixtures.tweaks import available, lint, room
 from fixtures.tweaks.manifest import notes, parse, text_of
 
-if TYPE_CHECKING:
-    from analysis.plots.scene import Scene
-
-
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).with_name("reference")
 PICTURES = Path(__file__).with_name("pictures")
@@ -59,17 +55,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "cluster-kubernetes_2026-11-22_amd-epyc-2cpu": ("jobs_faults", "jobs_over_time"),
     "cluster-scheduling_2026-11-22_amd-epyc-2cpu": ("jobs_policies", "jobs_waits"),
 }
-# Pictures for which there is no saved run, or no small one.
-MADE_UP = (
-    "key_effects",
-    "switching",
-    "io_processes",
-    "io_format_cache",
-    "jobs_network",
-    "jobs_poisoning",
-    "jobs_profile",
-    "jobs_scaling",
-)
 RECORDS = {
     "A comparison, of `compare --json`": Comparison,
     "An effect of a comparison": Effect,
@@ -721,38 +706,9 @@ def draw() -> None:
         names: scene_of([load(next(ROOT.glob(f"data/runs/{run}.json*")))])
         for run, names in SHOWN.items()
     }
-    for names, scene in {**scenes, **made_up()}.items():
+    for names, scene in scenes.items():
         for name in names:
             (PICTURES / f"{name}.svg").write_bytes(written(pictures()[name].draw(scene), "svg"))
-
-
-def made_up() -> dict[tuple[str, ...], Scene]:
-    """Return the scenes of `MADE_UP`, built like those in the pictures' tests."""
-    from analysis.load import from_json
-    from analysis.plots.scene import scene_of
-    from tests import made_designs as designs
-    from tests.analysis.plots import test_alternation as switching
-    from tests.analysis.plots import test_experiments as jobs
-    from tests.analysis.plots import test_io_pictures as io
-    from tests.made_io import saved_io
-
-    gains = {"net.ipv4.tcp_congestion_control": 0.08, "vm.dirty_ratio": -0.05, "vm.swappiness": 0.0}
-    keys = designs.Keys(gains, together={("vm.dirty_ratio", "vm.swappiness"): 0.05})
-    processes = replace(io.MADE, factors={"format": ("raw", "png"), "processes": (1, 2, 4)})
-    caches = replace(io.MADE, factors={"format": ("raw", "png"), "cache": ("cold", "warm")})
-    factorial = designs.designed("factorial", keys, designs.factorial(len(gains)))
-    return {
-        ("switching",): switching.switched(
-            arms=(switching.THP,), processes=2, pairs=6, stalled=0.0
-        ),
-        ("key_effects",): scene_of([from_json(factorial, "made up")]),
-        ("io_processes",): scene_of([from_json(saved_io(processes), "made up")]),
-        ("io_format_cache",): scene_of([from_json(saved_io(caches), "made up")]),
-        ("jobs_network",): jobs.lossy(),
-        ("jobs_poisoning",): jobs.poisoned(),
-        ("jobs_profile",): jobs.profiled(),
-        ("jobs_scaling",): jobs.scaled(),
-    }
 
 
 if __name__ == "__main__":

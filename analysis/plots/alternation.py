@@ -13,10 +13,9 @@ import numpy as np
 
 from analysis.stats.effect import log_gains
 from analysis.terms import Cell, Comparison, Metric
-from analysis.wording import spoken
+from analysis.wording import spoken, unit_of
 
 from .effects import UNTOUCHED, gain_with_interval
-from .labels import time_unit
 from .marks import Axes, Style, above, beyond, ends_of, margin_band, reach_of
 from .page import Chart, Page, Plot, body_width, dot, fill, line, margin_entry
 from .scene import Panel, Scene, comparison_of, panels_of, some
@@ -132,7 +131,7 @@ def _switched(sheet: Page, top: float, switched: Switched) -> None:
         for cell in cells
     ]
     every = sorted(wall for own in walls for wall in own)
-    scale, unit = time_unit([statistics.median(every)])
+    scale, unit = unit_of([statistics.median(every)])
     # Stalls would compress all other steps, so they are drawn at the upper edge.
     low, high = every[0] * scale, every[max(0, math.ceil(0.98 * len(every)) - 1)] * scale
     room = 0.12 * (high - low) or 0.1 * high

@@ -10,30 +10,14 @@ from typing import NamedTuple
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 
-from analysis.labels import TOLD_RATE
+from analysis.labels import LABELS, TOLD_RATE, UNITS, label_of
 from analysis.plain import one_line
 from analysis.terms import Metric, Run
-from analysis.wording import digits
+from analysis.wording import digits, unit_of
 from control import rates
 
 from .style import FONT, TEXT
 
-NAMES = {
-    "throughput_samples_per_s": ("throughput", "samples/s"),
-    "throughput_tokens_per_s": ("token throughput", "tokens/s"),
-    "step_time_p10_s": ("10th percentile of step time", "s"),
-    "step_time_q1_s": ("lower quartile of step time", "s"),
-    "step_time_round_adjusted_s": ("step time, round-adjusted", "s"),
-    "step_time_median_s": ("median step time", "s"),
-    "step_time_mean_s": ("mean step time", "s"),
-    "cpu_s_per_step": ("processor time per step", "s"),
-    "au_whole_percent": ("utilisation over the whole epoch", "%"),
-    "au_steady_percent": ("utilisation without the first step", "%"),
-    "samples_per_s_whole": ("throughput over the whole epoch", "samples/s"),
-    "mb_per_s_read": ("bytes read", "MiB/s"),
-}
-# Seconds are shown so that the numbers on an axis are short and not all zeros.
-UNITS_OF_TIME = ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s"))
 # Designs that judge single keys: a separate picture shows these effects.
 BY_KEY = frozenset({"ablation", "factorial", "fractional", "file"})
 LONGEST = 200  # letters of a name: more fits nowhere on a page
@@ -61,28 +45,20 @@ def measure_of(metric: Metric | str, values: Sequence[float] = ()) -> Measure:
     """Choose name and unit for a metric's values; an unknown one keeps its name with the unit."""
     name = metric if isinstance(metric, str) else metric.name
     if name == TOLD_RATE:
-        scale, unit = rates.scale_of(
-            max(map(abs, values), default=1.0), "" if isinstance(metric, str) else metric.unit
-        )
+        largest = max(map(abs, values), default=1.0)
+        scale, unit = rates.scale_of(largest, "" if isinstance(metric, str) else metric.unit)
         return Measure("rate", unit, scale)
-    label, unit = NAMES.get(name, (one_line(name, 60), ""))
-    scale, unit = time_unit(values) if unit == "s" else (1.0, unit)
-    return Measure(label, unit, scale)
-
-
-def time_unit(values: Sequence[float]) -> tuple[float, str]:
-    """Choose the unit for times in seconds: the factor and its name."""
-    largest = max(map(abs, values), default=1.0)
-    return next((scale, unit) for limit, scale, unit in UNITS_OF_TIME if largest < limit)
+    if name not in LABELS:
+        return Measure(one_line(name, 60), "", 1.0)
+    units = (unit.strip() for ending, unit in UNITS.items() if ending in name)
+    unit = next(units, "s")
+    scale, unit = unit_of(values or [1.0]) if unit == "s" else (1.0, unit)
+    return Measure(label_of(name), unit, scale)
 
 
 def minus(text: str) -> str:
     """Write a minus sign where a hyphen stands before a digit, as the axes do."""
     return re.sub(r"(?<![\w.])-(?=\d)", "\N{MINUS SIGN}", text)
-
-
-def direction(metric: Metric) -> str:
-    return f"{metric.better} is better"
 
 
 def joined(values: Iterable[str]) -> str:

@@ -14,16 +14,9 @@ from matplotlib.ticker import MaxNLocator
 from analysis.checks import not_put_back
 from analysis.plain import moment
 from analysis.terms import Cell, Run, Steps
+from analysis.wording import unit_of
 
-from .labels import (
-    arm_labels,
-    direction,
-    fitted_arms,
-    joined,
-    measure_of,
-    room_for,
-    time_unit,
-)
+from .labels import arm_labels, fitted_arms, joined, measure_of, room_for
 from .marks import MUCH, Axes, Style, above, dots, round_ticks, row_axes, ticks, trailing_mean
 from .page import ROUND, Chart, Entry, Page, Plot, body_width, dot, fill, line
 from .scene import TIMELESS, Panel, Scene, measured, panels_of, some
@@ -59,7 +52,7 @@ def run_order(scene: Scene) -> Plot:
     sections = []
     for panel in panels:
         measure = measure_of(panel.metric, [*_values(panel).values()])
-        beside = f"{measure.label} ({direction(panel.metric)})"
+        beside = f"{measure.label} ({panel.metric.better} is better)"
         draw = partial(_order, panel=panel, looks=looks, scale=measure.scale)
         sections.append(Chart(panel.title, 1.77, draw, beside, run=panel.run))
     cells = [cell for panel in panels for cell in panel.cells]
@@ -208,7 +201,7 @@ def steps(scene: Scene) -> Plot:
     sections = []
     for panel, arms in shown:
         own = [cell for cells in arms.values() for cell in cells]
-        unit = time_unit([max(max(cell.wall_s) for cell in own)])[1]
+        unit = unit_of([max(max(cell.wall_s) for cell in own)])[1]
         count = sum(len(cell.wall_s) for cell in own)
         beside = f"step time, {unit}; {count} steps of {len(own)} cells"
         draw = partial(_strips, panel=panel, arms=arms, left=left, tall=tall, looks=looks)
@@ -235,7 +228,7 @@ def _strips(
     every = [cell for cells in arms.values() for cell in cells]
     low, high = min(min(cell.wall_s) for cell in every), max(max(cell.wall_s) for cell in every)
     most = max(len(cell.wall_s) for cell in every)
-    scale, _ = time_unit([high])
+    scale, _ = unit_of([high])
     logarithmic, few = high / low > MUCH, 2 if tall == STRIP else 3
     curve = np.log if logarithmic else np.asarray
     ends = low * scale, high * scale

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shlex
 from collections.abc import Sequence
@@ -66,7 +65,6 @@ def write_index(
                     ).html,
                     path,
                 )
-                gc.unfreeze()
             rows.append(_row(run, path.name, history, folder))
         except (
             ArithmeticError,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gc
 import hashlib
 import shlex
 from collections import defaultdict
@@ -102,15 +101,6 @@ def page_of(runs: Sequence[Run], again: str, refused: Sequence[str] = ()) -> Htm
     `again` is the command that reproduces this page; `refused` lists named files that were
     unreadable.
     """
-    gc.disable()  # nothing is freed before the page is written; an eighth of the time
-    try:
-        return _page_of(runs, again, refused)
-    finally:
-        gc.freeze()  # avoid a full search right afterwards; callers that write many pages unfreeze
-        gc.enable()
-
-
-def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> HtmlPage:
     scene = scene_of(runs)
     compared = defaultdict[str, list[Comparison]](list)
     for comparison in scene.comparisons:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.plain import PLACE
-from analysis.plots.labels import direction, measure_of
+from analysis.plots.labels import measure_of
 from analysis.plots.marks import Style, beyond, lines, ticks
 from analysis.plots.page import Plot, SmallPanel, SmallPanels, dot, line
 from analysis.plots.scene import some
@@ -56,7 +56,7 @@ def draw(history: History) -> Figure:
         measure = measure_of(series.metric, [point.value for point in series.points])
         label = f"ratio of {measure.name}s" if series.relative_to else measure.label
         paint = partial(_series, scale=1.0 if series.relative_to else measure.scale)
-        beside = f"{label} ({direction(series.metric)}), {series.machine}"
+        beside = f"{label} ({series.metric.better} is better), {series.machine}"
         sections.append(
             SERIES.section(series.name, [one], paint, grid="y", most={"y": 4})._replace(
                 beside=beside
