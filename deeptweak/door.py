@@ -305,15 +305,12 @@ def report(runs: Runs, path: StrPath = "report.html") -> Path:
         PosixPath('report.html')
 
     """
-    import gc
-
     _must_be_runs(runs)
     with house_first():
         from analysis.commands.report import write
 
     output = Path(path)
     write(runs.whole(), runs.paths, output, list(runs.refused))
-    gc.unfreeze()  # what the page froze in a process that was to end
     return output
 
 

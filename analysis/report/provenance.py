@@ -40,8 +40,8 @@ def counts_of(run: Run) -> str:
 
 
 def cells(run: Run) -> Iterator[Section]:
-    """Yield the cells' layout, the lost cells with reasons, and all cells in run order."""
-    yield Section("", [Line(_order(run))])
+    """Yield the cells' numbers, the lost cells with reasons, and all cells in run order."""
+    yield Section("", [Line(f"{counts_of(run)}; seed {run.design.seed}.")])
     if lost := list(_lost(run)):
         columns = [
             Column(name, left=True)
@@ -63,30 +63,6 @@ def cells(run: Run) -> Iterator[Section]:
         [Table(columns, [_row(cell, metrics) for cell in run.cells])],
         folded=True,
     )
-
-
-def _order(run: Run) -> str:
-    if not run.replicated:
-        return "The file has no blocks and no order of cells: each configuration was run once."
-    stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
-    span = f" First cell {_moment(stamps[0])} UTC, last {_moment(stamps[-1])}." if stamps else ""
-    return (
-        f"Seed {run.design.seed}; {counts_of(run)}. In each block the workloads come in random "
-        "order, and within a workload "
-        f"{_inside(run)}.{span}"
-    )
-
-
-def _inside(run: Run) -> str:
-    if any(cell.slices_s for cell in run.cells):
-        return "its tweak sets take turns, round by round in random order"
-    if run.is_switched:
-        return "its tweak sets, each of which alternates with the baseline inside one process"
-    return "its tweak sets; cells that are compared ran close in time"
-
-
-def _moment(stamp: str) -> str:
-    return f"{stamp[:10]} {stamp[11:19]}"
 
 
 def _lost(run: Run) -> Iterator[list[str]]:

@@ -75,28 +75,24 @@ def settings(run: Run) -> Iterator[Section]:
 
 def rows_of(run: Run, tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
     """Yield the outcome of everything that a tweak set requested or was seen to change."""
-    yield from _settings(run, tweakset, cells)
-    yield from _side_effects(tweakset, cells)
-    yield from _left_alone(cells)
-
-
-def _settings(run: Run, tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
     measured = [cell for cell in cells if cell.outcome == "measured"]
     answers = [(cell.block, cell.applied) for cell in measured if cell.applied is not None]
+    unknown = (
+        "the file has no values read back"
+        if measured
+        else f"no cell of {tweakset.name} was measured"
+    )
     for setting in tweakset.requested:
         if setting.kind == "boot" and measured:
             yield _boot(run, setting)
         elif not answers:
-            reason = (
-                "the file has no values read back"
-                if measured
-                else f"no cell of {tweakset.name} was measured"
-            )
-            yield _row(setting, "unknown", f"{reason}, so it may not have been in force.")
+            yield _row(setting, "unknown", f"{unknown}, so it may not have been in force.")
         elif setting.kind in READ_BACK:
             yield _written(setting, answers)
         else:
             yield _limit(setting, measured)
+    yield from _side_effects(tweakset, cells)
+    yield from _left_alone(cells)
 
 
 def _row(
@@ -127,29 +123,13 @@ def _written(setting: Setting, answers: Sequence[tuple[int, AppliedKeys]]) -> Se
         says = "already in force before it was applied, so nothing changed."
     else:
         after = "restored" if setting.kind == "sysctl" else "gone with the workload's process"
-        requests = {
-            str(applied.requested.get(key, setting.value)): str(applied.observed.get(key))
-            for _, applied in answers
-        }
-        rounded = [
-            f" The kernel rounds {one} to {other}."
-            for one, other in requests.items()
-            if not _is_whole(one, other)
-        ]
-        says = (
-            f"in force in {len(answers)} of {len(answers)} measured cells, and "
-            f"{after}.{''.join(rounded)}"
-        )
-    return SettingRow(
-        kind=setting.kind,
-        key=key,
-        requested=setting.value,
-        before=_distinct([applied.before.get(key) for _, applied in answers]),
-        observed=_distinct([applied.observed.get(key) for _, applied in answers]),
-        restored=_distinct([applied.restored.get(key) for _, applied in answers]),
-        state="failed" if said else "held",
-        says=says,
+        says = f"in force in {len(answers)} of {len(answers)} measured cells, and {after}."
+    before, observed, restored = (
+        _distinct([getattr(applied, moment).get(key) for _, applied in answers])
+        for moment in ("before", "observed", "restored")
     )
+    state: State = "failed" if said else "held"
+    return SettingRow(setting.kind, key, setting.value, before, observed, restored, state, says)
 
 
 def _boot(run: Run, setting: Setting) -> SettingRow:
@@ -161,11 +141,6 @@ def _boot(run: Run, setting: Setting) -> SettingRow:
             setting, "held", "in the kernel command line.", observed=(setting.value or "given",)
         )
     return _row(setting, "failed", "not in the kernel command line.")
-
-
-def _is_whole(request: str, observed: str) -> bool:
-    """Return whether a number was kept as requested; lists and words may be spelled differently."""
-    return same_value(request, observed) or not (request.isdecimal() and observed.isdecimal())
 
 
 def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
@@ -191,57 +166,30 @@ def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
 
 def _side_effects(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
     """Yield unrequested changes; in measured cells the script or the harness undid them."""
-    changes: dict[str, list[list[object]]] = {}
-    back: dict[str, list[object]] = {}
-    for cell in cells:
-        for path, change in (cell.applied.side_effects if cell.applied else {}).items():
-            changes.setdefault(path, []).append(
-                list(change) if isinstance(change, list | tuple) else [None, change]
-            )
-            if cell.applied and cell.outcome == "measured" and path not in cell.applied.left_alone:
-                back.setdefault(path, []).append(changes[path][-1][0])
-    known = [
-        cell.applied.by_scripts
-        for cell in cells
-        if cell.applied and cell.applied.by_scripts is not None
-    ]
-    written = (
-        {path for paths in known for path in paths}
-        if known
-        else changes.keys()
-        if tweakset.scripts
-        else set()
-    )
-    for path, seen in changes.items():
-        before, after = (
-            _distinct(
-                [GONE if change[at] is None else change[at] for change in seen if len(change) > at]
-            )
-            for at in (0, 1)
+    applied = [(cell, cell.applied) for cell in cells if cell.applied]
+    paths = dict.fromkeys(path for _, keys in applied for path in keys.side_effects)
+    known = [keys.by_scripts for _, keys in applied if keys.by_scripts is not None]
+    scripted = set().union(*known) if known else set(paths) if tweakset.scripts else set()
+    for path in paths:
+        before, after, restored = list[object](), list[object](), list[object]()
+        for cell, keys in applied:
+            if path in keys.side_effects:
+                change = keys.side_effects[path]
+                old, *new = change if isinstance(change, list | tuple) else (None, change)
+                before.append(GONE if old is None else old)
+                after += [GONE if one is None else one for one in new]
+                if cell.outcome == "measured" and path not in keys.left_alone:
+                    restored.append(before[-1])
+        whole = len(restored) == len(before)
+        ended = "and restored" if whole else f"and known to be restored in {len(restored)}"
+        kind, who = (
+            ("by its script", "changed by its script")
+            if path in scripted
+            else ("side effect", "not requested by name: changed with another setting")
         )
-        restored = back.get(path, [])
-        ended = (
-            "and restored"
-            if len(restored) == len(seen)
-            else f"and known to be restored in {len(restored)}"
-        )
-        who = (
-            "changed by its script"
-            if path in written
-            else "not requested by name: changed with another setting"
-        )
-        says = f"{who}, in {len(seen)} of {len(cells)} cells, {ended}."
-        kind = "by its script" if path in written else "side effect"
-        yield SettingRow(
-            kind,
-            path,
-            "",
-            before,
-            after,
-            _distinct([GONE if one is None else one for one in restored]),
-            "held",
-            says,
-        )
+        says = f"{who}, in {len(before)} of {len(cells)} cells, {ended}."
+        values = map(_distinct, (before, after, restored))
+        yield SettingRow(kind, path, "", *values, "held", says)
 
 
 def _left_alone(cells: Sequence[Cell]) -> Iterator[SettingRow]:

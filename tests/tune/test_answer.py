@@ -161,12 +161,6 @@ def test_every_setting_has_a_row_with_raw_figures(tmp_path: Path) -> None:
     assert rows["c"]["gain"] == ""
 
 
-def test_a_gain_that_does_not_scatter_is_its_own_interval(tmp_path: Path) -> None:
-    looks = [{"look": 1, "settings": {"a": judged(0.1, "helps", error=0.0)}, "failed": []}]
-    setting, *_ = read(written(tmp_path, record({}, [], looks=looks))).settings
-    assert setting.low == setting.gain == setting.high
-
-
 def test_a_folder_that_was_moved_is_read_with_its_manifest(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()

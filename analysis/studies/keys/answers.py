@@ -32,7 +32,6 @@ from .sentence import ADJUSTED
 from .terms import NAMED, SCREENED, Effects, Level, Term
 
 MOST_ALIASES = 4
-MOST_SENTENCES = 3  # findings; of more designs, those without a named key are counted
 MOST_UNKNOWN = 6
 SHORT = {"holm": "H", "bh": "BH", "": ""}
 KINDS = {
@@ -54,32 +53,19 @@ EFFECT = {
 
 def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
     """Answer with every design, those that name a key first; `run` is None for a table."""
-    several = len(result) > MOST_SENTENCES
     ordered = sorted(result, key=lambda effects: not _names(effects))
-    silent = dict.fromkeys(
-        effects.observed.workload for effects in result if several and not _names(effects)
-    )
     findings = [
         Line(": ".join(filter(None, (_name(effects, run), effects.sentence))), tone="strong")
         for effects in result
-        if effects.observed.workload not in silent or _names(effects)
     ]
     notes = [(_name(effects, run), note) for effects in ordered for note in _notes(effects)]
     lines = grouped(notes, of=len(result)) if len(result) > 1 else [note for _, note in notes]
     names = dict.fromkeys(effects.observed.study for effects in result)
     return Answer(
         title="" if run is None else headline([run]).replace("\n", "; "),
-        findings=[
-            *findings,
-            *bullets(
-                [f"Nothing can be named under {', '.join(silent)}."] if silent else [], "", "strong"
-            ),
-        ],
+        findings=findings,
         sections=[
-            *(
-                _design(effects, with_sentence=effects.observed.workload in silent)
-                for effects in ordered
-            ),
+            *map(_design, ordered),
             *([Section("", bullets(lines, "note:"))] if lines else []),
         ],
         warnings=[]
@@ -158,13 +144,13 @@ def _next(result: Sequence[Effects], run: Run) -> tuple[str, ...]:
     return command(*(["plan", "--effect", "3%"] if planned else ["report"]), run.origin)
 
 
-def _design(effects: Effects, *, with_sentence: bool) -> Section:
+def _design(effects: Effects) -> Section:
     data = effects.observed
     blocks = f" in {counted(effects.blocks, 'block')}" if effects.blocks else ""
     points = counted(len({row.levels for row in data.rows}), "point")
     cells = f"{counted(len(data.rows), 'cell')} at {points}{blocks}"
     what = ", ".join(filter(None, (data.profile, KINDS.get(data.design, data.design), cells)))
-    parts: list[Line | Table] = [Line(effects.sentence)] if with_sentence else []
+    parts: list[Line | Table] = []
     if data.profile or data.design == "table":
         parts += [
             Line(f"{factor.name}: {' → '.join(factor.levels)}", f"  {factor.letter}")

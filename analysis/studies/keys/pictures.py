@@ -269,18 +269,12 @@ def _forest_section(part: KeyPart, left: float) -> Chart:
 
 
 def _notes(part: KeyPart, name: str) -> Iterator[str]:
-    """Yield hidden and lost effects, keys that depend on other keys, and a failed A/A check."""
+    """Yield hidden and lost effects, and a failed A/A check."""
     if part.again is not None and part.again.verdict == "not comparable":
         differs = (
             f"changes nothing but differs from stock ({minus(number(part.again.gain or 0.0))} %)"
         )
         yield f"{part.title}: {part.again.label} {differs}: no effect is claimed there."
-    for term in part.terms("disagreement"):
-        if term.verdict in CALLED:
-            yield (
-                f"{name}{term.factors[0]} depends on the other keys: its effect alone differs from "
-                f"that in the profile by {_words(term)} %."
-            )
     more = len(part.terms("interaction")) - FEW
     if more > 0:
         yield f"{name}{more} weaker interaction{'s are' if more > 1 else ' is'} not shown."

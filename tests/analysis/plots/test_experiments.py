@@ -23,7 +23,6 @@ from tests.analysis.studies.jobs.profiles.made_cells import job, report
 from tests.analysis.studies.jobs.simulation.test_scale_report import LAW, PARAMS, both
 from tests.analysis.studies.jobs.streams.made_runs import queueing_run
 
-RUNS = Path(__file__).parents[3] / "data/runs"
 Rows = dict[str, list[dict[str, Any]]]
 BLOCKS = range(1, 6)
 # Aggregation and poisoned clients of ten: accuracy after the last of ten rounds.
@@ -139,32 +138,3 @@ def test_replicas_lie_on_the_law_beside_the_jobs_on_target() -> None:
     )
     chosen = [y for line in lines_of(jobs, "o") for _, y in points(line)]
     assert sum(1.8 <= y <= 2.2 for y in chosen) / len(chosen) == pytest.approx(0.70, abs=0.005)
-
-
-def real(study: str) -> Scene:
-    return scene_of([load(RUNS / f"cluster-{study}_2026-11-22_amd-epyc-2cpu.json")])
-
-
-SCENES: Mapping[str, Callable[[], Scene]] = {
-    "jobs_faults": lambda: real("kubernetes"),
-    "jobs_network": lossy,
-    "jobs_poisoning": poisoned,
-    "jobs_policies": lambda: real("scheduling"),
-    "jobs_profile": profiled,
-    "jobs_scaling": scaled,
-    "jobs_waits": lambda: scene_of([queueing_run()]),
-}
-
-
-@pytest.mark.parametrize("name", SCENES)
-def test_a_study_page_leads_with_the_picture_of_its_answer(name: str) -> None:
-    scene = SCENES[name]()
-    for picture in fitting(scene.runs).values():
-        try:
-            figure = picture.draw(scene)
-        except NothingToDraw:
-            continue
-        assert name == picture.NAME
-        assert picture.leads
-        assert faults(figure) == []
-        break

@@ -121,16 +121,6 @@ def test_shares_of_an_epoch_add_up_and_are_those_of_the_clock() -> None:
     )
 
 
-def test_an_unclocked_barrier_is_shown_as_part_of_the_rest() -> None:
-    runs = [
-        replace(run, epochs=tuple(replace(one, barrier_s=None) for one in run.epochs))
-        for run in io_runs(MADE)
-    ]
-    assert io.shares_of(runs)["barrier"] is None
-    text = said(io_bottleneck.draw(scene_of_runs(runs)))
-    assert io.UNCLOCKED in text
-
-
 def test_over_processes_configurations_have_rows_on_one_scale(drawings: dict[str, Figure]) -> None:
     axes = drawings["io_processes"].axes
     assert len(axes) == 2 * 6

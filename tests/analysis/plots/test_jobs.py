@@ -129,20 +129,6 @@ def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
     assert waiting(replace(stream, jobs=jobs))[1][-1] == len(jobs)
 
 
-def test_each_fault_has_its_slowdown_against_the_same_jobs(
-    drawings: dict[str, Figure], scene: Scene
-) -> None:
-    """Names omit common parts: the rate, and the retries."""
-    arms = faults.arms_of(scene)
-    assert {arm.name for arm in named(arms)} == {
-        "kill",
-        *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2")),
-    }
-    text = said(drawings["jobs_faults"])
-    assert all(faults.words(arm) in text for arm in arms)
-    assert all(arm.slowdown is not None and arm.slowdown.value > 1 for arm in arms)
-
-
 def test_an_earlier_end_due_to_lost_jobs_is_not_drawn_as_faster(scene: Scene) -> None:
     arm = faults.arms_of(scene)[0]
     assert arm.slowdown is not None
@@ -152,21 +138,3 @@ def test_an_earlier_end_due_to_lost_jobs_is_not_drawn_as_faster(scene: Scene) ->
         "lost jobs",
     ]
     assert faults.words(replace(arm, slowdown=None)) == "no job done"
-
-
-def test_steps_stand_by_their_loss(tmp_path: Path) -> None:
-    """No loss is left of all others."""
-    scene = scene_of([load(saved(tmp_path, MadeLine(root)))])
-    figure = jobs_network.draw(scene)
-    assert wrong(figure) == []
-    steps, spent = figure.axes
-    assert [label.get_text() for label in steps.get_xticklabels()] == [
-        "none",
-        "0.1 %",
-        "0.3 %",
-        "1 %",
-        "3 %",
-    ]
-    line = next(line for stream in scene.streams for line in stream.lines)
-    assert len([point for one in lines_of(spent, "o") for point in points(one)]) == 4
-    assert line.losses[0].loss == 0

@@ -78,14 +78,6 @@ def test_each_format_is_what_it_says_and_comes_out_the_same(
     assert one == written(drawings["run_order"], form)
 
 
-def test_drawing_leaves_matplotlib_as_it_was(drawings: dict[str, Figure]) -> None:
-    """Otherwise the caller's next figure would look like ours."""
-    written(drawings["forest"], "svg")
-    changed = {name for name, value in SETTINGS.items() if mpl.rcParamsDefault[name] != value}
-    assert changed
-    assert {name for name in changed if mpl.rcParams[name] != mpl.rcParamsDefault[name]} == set()
-
-
 @pytest.mark.parametrize(
     ("wanted", "made", "reason"),
     [
@@ -127,26 +119,6 @@ def test_what_cannot_be_drawn_says_why(wanted: Sequence[str], made: Made, reason
     scene = scene_of([from_json(saved_run(made), "made.json")])
     reasons = {name: refusal(pictures()[name], scene) for name in wanted}
     assert all(re.search(reason, one) for one in reasons.values()), reasons
-
-
-def test_what_a_file_lacks_is_the_reason(tmp_path: Path) -> None:
-    """The order of cells; single steps."""
-    several = scene_of(
-        [
-            load(
-                directory(
-                    tmp_path / "two_gpus",
-                    Like("base", several_gpus=True),
-                    Like("exp1", several_gpus=True),
-                )
-            )
-        ]
-    )
-    bare = scene_of(
-        [from_json(document([benchmark("test_a", times(1), keep_data=False)]), "stock.json")]
-    )
-    assert "no record of run order" in refusal(run_order, several)
-    assert refusal(steps, bare) == "the file has no times of single steps"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -89,32 +89,6 @@ def test_a_workload_that_was_not_sampled_says_so(scene: Scene) -> None:
     assert not figure.axes[0].lines
 
 
-def test_cells_of_two_runs_with_equal_ids_are_kept_apart(tmp_path: Path) -> None:
-    """The same matrix on a machine of 60 W and on one of 300 W."""
-    runs = []
-    for seed, gain, power_w in ((1, 0.1, 60.0), (2, -0.1, 300.0)):
-        (folder := tmp_path / str(seed)).mkdir()
-        made = Made(
-            arms=(STOCK, Arm("tcp", gain=gain, requested={"net.x": "1"})),
-            blocks=3,
-            steps=4,
-            seed=seed,
-        )
-        runs.append(load(sampled_file(folder, made, power_w=power_w)))
-    assert {cell.id for cell in runs[0].cells} == {cell.id for cell in runs[1].cells}
-    figure = telemetry.draw(scene_of(runs))
-    assert (
-        len(
-            [
-                axes
-                for axes in figure.axes
-                if 300.0 in {value for line in axes.lines for _, value in points(line)}
-            ]
-        )
-        == 1
-    )
-
-
 def test_pooled_cells_end_when_most_have_ended() -> None:
     """Cells of 3, 5 and 9 samples: after the fifth, only the slowest cell would be averaged."""
     cells = [

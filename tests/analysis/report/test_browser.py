@@ -203,23 +203,6 @@ def test_odd_names_break_neither_the_page_nor_out_of_it(
 
 
 @needs_browser
-def test_links_lead_where_they_say(browser: Browser, report: Path) -> None:
-    with browser.new_context(
-        viewport={"width": 1280, "height": 800}, offline=True, reduced_motion="reduce"
-    ) as context:
-        page = opened(context, report, [])
-        links = page.locator("a[href^='#']").all()
-        assert len(links) >= 9
-        for link in links:
-            place = (link.get_attribute("href") or "")[1:]
-            link.click()
-            top = page.evaluate(
-                "(id) => document.getElementById(id).getBoundingClientRect().top", place
-            )
-            assert -1 <= top < 800, place
-
-
-@needs_browser
 def test_the_dark_scheme_covers_pictures_and_paper_stays_white(
     browser: Browser, report: Path
 ) -> None:
@@ -244,20 +227,6 @@ def test_it_can_be_printed(browser: Browser, report: Path) -> None:
         assert [
             hint for hint in page.locator(".hint").all() if hint.is_visible()
         ] == []  # nobody scrolls paper
-
-
-@needs_browser
-def test_screen_readers_find_headings_tables_and_pictures(browser: Browser, report: Path) -> None:
-    with browser.new_context(viewport={"width": 400, "height": 800}, offline=True) as context:
-        page = opened(context, report, [])
-        assert page.get_by_role("heading", level=1).count() == 1
-        assert page.get_by_role("heading", name="Verdicts").count() == 1
-        first = page.get_by_role("table").first
-        assert (
-            first.get_by_role("columnheader").count()
-            == first.get_by_role("row").nth(1).get_by_role("cell").count()
-        )
-        assert page.get_by_role("img").count() == page.locator(".picture:visible").count()
 
 
 @pytest.fixture

@@ -311,14 +311,6 @@ def test_the_family_is_the_study_all_its_workloads_together() -> None:
     }
 
 
-def test_time_and_throughput_of_the_work_give_the_same_answer() -> None:
-    run = run_of("factorial", Keys(FOUR), factorial(4))
-    (by_rate,) = effects_of(run)
-    (by_time,) = effects_of(run, metric="step_time_mean_s")
-    for one, other in zip(by_rate.terms, by_time.terms, strict=True):
-        assert one.effect == pytest.approx(other.effect, rel=1e-9, abs=1e-12)
-
-
 def test_levels_between_are_set_against_the_machine_as_found() -> None:
     rng = np.random.default_rng(5)
     factors = (

@@ -226,25 +226,6 @@ def test_v6_certified_variance(shift: float, analyse: Analyse) -> None:
     assert between.f == pytest.approx(1.18046237440, rel=digits)
 
 
-def test_an_unbalanced_factor_deviates_from_the_mean_of_cells(analyse: Analyse) -> None:
-    """Jain, ch.
-
-    20.7: of 4, 2 and 3 cells with means 11.5, 21 and 6 the mean is 106/9, not 38.5/3; 4·.278² +
-    2·9.22² + 3·5.78² = 270.6.
-    """
-    effects = analyse(["how"], grouped({"a": (10, 12, 11, 13), "b": (20, 22), "c": (5, 7, 6)}))
-    assert effects.mean == pytest.approx(106 / 9, rel=EXACT)
-    assert [level.deviation for level in effects.levels] == pytest.approx(
-        [11.5 - 106 / 9, 21 - 106 / 9, 6 - 106 / 9], rel=EXACT
-    )
-    squares = rows_of(effects, "ss")
-    assert sum(level.n * level.deviation**2 for level in effects.levels) == pytest.approx(
-        squares["how"], rel=EXACT
-    )
-    assert squares["how"] + squares["error"] == pytest.approx(squares["total"], rel=EXACT)
-    assert not [note for note in effects.notes if "add up" in note]
-
-
 # Tables without a published answer
 
 

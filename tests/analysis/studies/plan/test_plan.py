@@ -100,22 +100,6 @@ def test_what_a_given_number_of_blocks_would_see() -> None:
     assert planned(PILOT).mde_blocks == 8
 
 
-def test_a_cell_that_did_other_work_is_no_noise() -> None:
-    """One of 40 cells did other work in 20 times the time: the cell is dropped, its block stays."""
-    saved = saved_run(replace(PILOT, arms=PILOT.arms[:5]))
-    odd = next(
-        one["extra_info"]
-        for one in saved["benchmarks"]
-        if one["extra_info"]["id"] == "cnn_train-idle-0-b2"
-    )
-    odd["workload_facts"]["data_crc32"] = "ffffffff"
-    odd["steps"]["wall_s"] = [20 * time_s for time_s in odd["steps"]["wall_s"]]
-    odd["metrics"] = {}
-    (need,) = plan(from_json(saved, "pilot"), GOAL).needs
-    assert need.df == (5 - 1) * (8 - 1) - 1
-    assert need.log_sd == pytest.approx(TRUE_SD, rel=0.35)
-
-
 def test_pages(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -161,12 +145,6 @@ def test_pages(
         <= 100
     )
     assert pages == snapshot
-
-
-def test_more_blocks_are_no_remedy_for_equal_values() -> None:
-    equal = from_json(saved_run(replace(PILOT, run_cv=0.0, step_cv=0.0)), "pilot")
-    with pytest.raises(Refused, match=r"identical values .*own times\.$"):
-        plan(equal, GOAL)
 
 
 def test_what_cannot_be_planned_is_one_line(
