@@ -13,9 +13,9 @@ import numpy as np
 
 from analysis.stats.effect import log_gains
 from analysis.terms import Cell, Comparison, Metric
-from analysis.wording import spoken, unit_of
+from analysis.wording import unit_of
 
-from .effects import UNTOUCHED, gain_with_interval
+from .effects import UNTOUCHED
 from .marks import Axes, Style, above, beyond, ends_of, margin_band, reach_of
 from .page import Chart, Page, Plot, body_width, dot, fill, line, margin_entry
 from .scene import Panel, Scene, comparison_of, panels_of, some
@@ -34,23 +34,6 @@ class Switched(NamedTuple):
     arm: str
     processes: tuple[Cell, ...]
     comparison: Comparison | None
-
-    @property
-    def finding(self) -> str:
-        """Summarise the pairs in a sentence."""
-        if self.comparison is None:
-            return "Nothing was compared."
-        if self.comparison.primary is None:
-            return f"{spoken(self.comparison.verdict)}: {self.comparison.reason}"
-        pairs, processes = (
-            sum(len(cell.segments) // 2 for cell in self.processes),
-            len(self.processes),
-        )
-        gain = gain_with_interval(self.comparison.primary).replace(" ", " % ", 1)
-        return (
-            f"{gain}: {spoken(self.comparison.verdict)}. {pairs} pairs in {processes} "
-            f"process{'' if processes == 1 else 'es'}."
-        )
 
 
 @picture(15, "Settings switched inside a process", DESIGNS=frozenset({"switch"}))
@@ -108,7 +91,7 @@ def switching(scene: Scene) -> Plot:
             f"{result.panel.title} · {result.arm}{untouched}",
             partial(_switched, switched=result),
         )
-        sections.append(Chart(title, tall, draw, lines=[result.finding], run=result.panel.run))
+        sections.append(Chart(title, tall, draw, run=result.panel.run))
     hidden = max(len(result.processes) for result in switched)
     notes = (
         [f"Steps of the first {MOST} of {hidden} processes; pairs of all of them below."]

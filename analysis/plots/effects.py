@@ -188,7 +188,6 @@ def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
 
 
 def _notes(comparisons: Sequence[Comparison]) -> list[str]:
-    """Explain missing intervals, and undecided rows whose interval excludes 0."""
     reasons: dict[str, list[str]] = {}
     for one in comparisons:
         if one.primary is None or one.verdict == "not comparable":
@@ -316,7 +315,6 @@ def keys_of(runs: Sequence[Run], names: Sequence[str]) -> Keys:
 
 
 def _called(scene: Scene, comparison: Comparison) -> bool:
-    """Return whether a comparison is improved or regressed and no A/A check beside it fails."""
     run, place = comparison.candidate_run, (comparison.study, comparison.workload)
     beside = (
         other
@@ -335,7 +333,6 @@ def _called(scene: Scene, comparison: Comparison) -> bool:
 
 
 def _names(axes: Axes, titles: Sequence[str], keys: Sequence[str], left: float) -> None:
-    """Write the workloads beside their gains, and the keys, smaller, beside their dots."""
     shown = [fit(name, left - 0.15) for name in titles] + [
         fit(name, left - 0.15, SMALL) for name in keys
     ]
@@ -350,7 +347,6 @@ def _gains(
     proven: set[tuple[int, int]],
     column: float,
 ) -> None:
-    """Write the gain of each comparison."""
     for (row, at), comparison in compared.items():
         gain, look = gain_of(comparison), VERDICTS[comparison.verdict]
         style: Style = (
@@ -363,7 +359,6 @@ def _gains(
 
 
 def _short(gain: float, room_in: float) -> str:
-    """Write a gain as exactly as the room allows."""
     exact, rounded = minus(number(gain)), minus(f"{gain * 100:+.0f}")
     bare = rounded.lstrip("+\N{MINUS SIGN}")  # colour shows the sign of significant gains
     return next(
@@ -372,7 +367,6 @@ def _short(gain: float, room_in: float) -> str:
 
 
 def _membership(axes: Axes, first: int, keys: Keys, names: Sequence[str]) -> None:
-    """Draw a dot if a tweak set changes a key, filled if it changes no other."""
     rows = first + len(keys)
     for begin, end in ((0, first - 1), (first, rows)):
         axes.vlines(range(len(names) + 1), begin, end, color=GRID, linewidth=0.6, zorder=0.5)

@@ -111,7 +111,6 @@ def fitted_arms(
 
 @cache
 def _advance(letter: str, weight: str) -> float:
-    """Return a letter's advance relative to the font size, rounded up as a renderer may."""
     font = get_font(findfont(FontProperties(family=FONT, weight=weight)))
     font.set_size(1000, 72)
     return (
@@ -180,7 +179,6 @@ def fit(
 
 
 def _most(text: str, room_in: float, points: float, weight: str = "normal") -> int:
-    """Return how many letters of the beginning fit, at least 1."""
     wide = 0.0
     for at, letter in enumerate(text):
         wide += width_in(letter, points, weight)

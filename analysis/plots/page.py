@@ -242,7 +242,6 @@ def rounded(axes: Axes, **most: int) -> None:
 
 
 def _with_run(section: Chart) -> Chart:
-    """Add a section's run beside its title, unless the title names it."""
     name = f"run {section.run.run_id}" if section.run is not None else ""
     return (
         section

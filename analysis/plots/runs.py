@@ -69,7 +69,6 @@ def run_order(scene: Scene) -> Plot:
 
 
 def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, ArmStyle], list[Entry]]:
-    """Give each tweak set its look, and a legend; if many, those with changes look alike."""
     looks = looks_of(scene)
     labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
     changed = [name for name in names if looks[name].color not in {INK, AGAIN}]
@@ -86,7 +85,6 @@ def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, ArmStyle], 
 
 
 def _values(panel: Panel) -> dict[str, float]:
-    """Return the primary metric of each cell that has it, by the cell's id."""
     name = panel.metric.name
     return {cell.id: cell.metrics[name] for cell in panel.cells if name in cell.metrics}
 
@@ -149,7 +147,6 @@ def _order(
 def _blocks(
     axes: Axes, panel: Panel, places: Mapping[str, int], heights: Mapping[str, float]
 ) -> None:
-    """Shade every other block, number those with room, and draw the median of each."""
     blocks = sorted({cell.block for cell in panel.cells})
     apart = math.ceil(len(blocks) * NUMBER_IN / (body_width() - LEFT))
     for at, block in enumerate(blocks):
@@ -224,7 +221,6 @@ def _strips(
     tall: float,
     looks: Mapping[str, ArmStyle],
 ) -> None:
-    """Draw all strips on one pair of axes, one below the other."""
     every = [cell for cells in arms.values() for cell in cells]
     low, high = min(min(cell.wall_s) for cell in every), max(max(cell.wall_s) for cell in every)
     most = max(len(cell.wall_s) for cell in every)

@@ -164,7 +164,6 @@ def _row(run: Run, page: str, history: History | None, folder: Path) -> list[obj
 
 
 def _finding(run: Run) -> str:
-    """Return a run's finding in one line, with doubts."""
     try:
         found = answer_of_run(run)
     except Refused as reason:

@@ -162,7 +162,6 @@ def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[StudyAnswer]:
 def _heads(
     told: Sequence[tuple[Run, list[StudyAnswer]]], between: Answer | None, refused: Sequence[str]
 ) -> Markup:
-    """Write the findings of each run and study, with each warning once."""
     several = len(told) > 1
     parts = []
     for run, answers in told:
@@ -281,7 +280,6 @@ def _between(runs: Sequence[Run]) -> Answer:
 
 
 def _over(runs: Sequence[Run], compared: Mapping[str, Sequence[Comparison]]) -> Iterator[PagePart]:
-    """Yield what several runs show together; it leads the page."""
     for hook in studies.hooks("over_runs"):
         if found := hook(runs, lambda run: compared[run.origin]):
             said, draw = found

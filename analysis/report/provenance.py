@@ -66,7 +66,6 @@ def cells(run: Run) -> Iterator[Section]:
 
 
 def _lost(run: Run) -> Iterator[list[str]]:
-    """Yield cells that failed, were skipped or never ran, grouped by reason."""
     blocks: dict[tuple[str, str, str, str], set[int]] = defaultdict(set)
     for cell in run.cells:
         if cell.outcome != "measured":

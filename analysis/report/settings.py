@@ -102,7 +102,6 @@ def _row(
 
 
 def _written(setting: Setting, answers: Sequence[tuple[int, AppliedKeys]]) -> SettingRow:
-    """Judge a kernel or process setting by the values read back, as (block, value) per cell."""
     key = setting.key
     said: dict[str, list[int]] = {}
     for block, applied in answers:
@@ -144,7 +143,6 @@ def _boot(run: Run, setting: Setting) -> SettingRow:
 
 
 def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
-    """Return a limit or service setting, with the value that the workload's process found."""
     limits = [cell.limits.get(setting.key) for cell in cells]
     seen = _distinct(
         [

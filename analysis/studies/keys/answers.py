@@ -136,7 +136,6 @@ def _names(effects: Effects) -> bool:
 
 
 def _next(result: Sequence[Effects], run: Run) -> tuple[str, ...]:
-    """Suggest the page, or blocks to plan if a pilot allows a plan."""
     shown = any(
         term.verdict in {*NAMED, "interacts"} for effects in result for term in effects.terms
     )
@@ -289,7 +288,6 @@ def _gain(log: float) -> str:
 
 
 def _notes(effects: Effects) -> Iterator[str]:
-    """Yield caveats on the numbers; several designs often share them."""
     if effects.error_df or effects.error != "none":
         yield f"Error term: {effects.error}."
     yield from (

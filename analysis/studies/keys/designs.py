@@ -181,7 +181,6 @@ def _incomplete(terms: Iterable[Term], blocks: int) -> Iterator[str]:
 
 
 def _contrasts(data: DesignData) -> Iterator[_Contrast]:
-    """Yield the contrasts of a design, those of its keys first; points are identified by levels."""
     stock, *others = data.points
     if data.design == "ablation":
         yield from _ablation(data, stock)

@@ -90,7 +90,6 @@ def _notes(effects: Effects) -> Iterator[str]:
 
 
 def _settled(designs: Sequence[Effects]) -> list[Effects]:
-    """Adjust the effects of each study together; add the verdicts and each design's sentence."""
     settled: dict[int, Effects] = {}
     for study in dict.fromkeys(effects.observed.study for effects in designs):
         own = [

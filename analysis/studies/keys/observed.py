@@ -214,7 +214,6 @@ def moved(run: Run) -> dict[str, str]:
 
 
 def _carried(values: Sequence[object]) -> list[object]:
-    """Return each value, or the last before it if there is none."""
     return [*accumulate(values, _last)]
 
 

@@ -195,7 +195,6 @@ def key_effects(scene: Scene) -> Plot:
 
 
 def _rows(part: KeyPart) -> list[KeyRow]:
-    """List the profile; each key, the strongest first; interactions; the A/A check."""
     values = {factor.name: factor.levels[-1] for factor in part.effects.observed.factors}
     keys: dict[str, list[Term]] = {}
     for term in part.terms("main", "level", *WAYS):
@@ -269,7 +268,6 @@ def _forest_section(part: KeyPart, left: float) -> Chart:
 
 
 def _notes(part: KeyPart, name: str) -> Iterator[str]:
-    """Yield hidden and lost effects, and a failed A/A check."""
     if part.again is not None and part.again.verdict == "not comparable":
         differs = (
             f"changes nothing but differs from stock ({minus(number(part.again.gain or 0.0))} %)"

@@ -107,7 +107,6 @@ def _answer(effects: Effects, effect: frozenset[str]) -> str:
 
 
 def _keys(effects: Effects) -> str:
-    """Name the keys with a shown effect, the largest first; or none, with the detectable effect."""
     family = [
         term for term in effects.terms if term.means not in SCREENED and term.means != "profile"
     ]
@@ -132,7 +131,6 @@ def _by_subject(terms: Iterable[Term]) -> list[list[Term]]:
 
 
 def _described(terms: Sequence[Term], effects: Effects) -> str:
-    """Describe the effects of one key, those that are shown first."""
     parts = []
     for term in sorted(terms, key=lambda term: term.verdict not in NAMED):
         word = (
@@ -196,7 +194,6 @@ def _gaps(effects: Effects) -> Iterator[str]:
 
 
 def _caveat(effects: Effects) -> Iterator[str]:
-    """Yield warnings that main effects include interactions: such a design only finds suspects."""
     if effects.mixed:
         yield (
             "A main effect in this design includes shares of others' interactions (up to "
@@ -252,7 +249,6 @@ def _together(term: Term) -> str:
 
 
 def _by_factor(effects: Effects) -> str:
-    """Name factors with several levels in another study's table by their F tests."""
     rows = [row for row in effects.anova if row.factors and row.p is not None]
     mains = [row for row in rows if row.p_adjusted is None]
     adjusted = zip(mains, holm([row.p or 0.0 for row in mains]), strict=True)
@@ -304,14 +300,12 @@ def unjudged(effects: Effects) -> list[str]:
 
 
 def _noun(effects: Effects) -> str:
-    """Return the noun for named terms: key, tweak set, or another study's factor."""
     if effects.observed.profile:
         return "key"
     return "factor" if effects.observed.design == "table" else "tweak set"
 
 
 def _subject(term: Term) -> str:
-    """Name a term by its key and value, or by its tweak set."""
     if term.means in {"set", "profile"}:
         return term.label
     name = ":".join(term.factors)
@@ -327,7 +321,6 @@ def _or_others(term: Term, effects: Effects) -> str:
 
 
 def _close_aliases(term: Term) -> list[str]:
-    """List the aliases of up to two factors: larger interactions are assumed absent."""
     return [":".join(alias) for alias in term.aliases if len(alias) <= 2]
 
 

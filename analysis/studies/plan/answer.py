@@ -78,7 +78,6 @@ def answer(plan: SamplePlan, pilot: Run) -> Answer:
 
 
 def _next(plan: SamplePlan, pilot: Run) -> tuple[str, ...]:
-    """Return the command of the run or, beyond a day, the plan for a day's detectable gain."""
     if plan.on_this_machine and plan.blocks is not None:
         planned = {need.workload for need in plan.needs}
         return command_for(pilot, f"--blocks={plan.blocks}", workloads=planned)

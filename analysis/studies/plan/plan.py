@@ -212,7 +212,6 @@ def _cells(pilot: Run, contrast: Comparison, stock: str, arms: set[str]) -> list
 
 
 def _block_s(cells: Sequence[Cell]) -> float | None:
-    """Return the mean total seconds of one cell per arm."""
     by_arm: dict[str, list[float]] = {}
     for cell in cells:
         if cell.duration_s is None:

@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from analysis.load import from_json, load
-from analysis.plots import fitting, jobs_poisoning, jobs_profile, jobs_scaling
+from analysis.plots import jobs_network, jobs_poisoning, jobs_profile, jobs_scaling
 from analysis.plots.scene import NothingToDraw, Scene, scene_of
 from analysis.studies.jobs.pictures_experiments import PARTS
 from tests.analysis.plots.reading import faults, lines_of, points, said
@@ -90,10 +90,6 @@ def scaled() -> Scene:
     return _scene({(name, block): rows for (name, _, block), rows in both(5).items()}, PARAMS)
 
 
-def lossy() -> Scene:
-    return scene_of([from_json(lossy_run(MadeLine(root)), "made up")])
-
-
 def test_the_cost_of_poisoned_clients_is_beside_the_accuracy() -> None:
     figure = jobs_poisoning.draw(poisoned())
     assert faults(figure) == []
@@ -138,3 +134,13 @@ def test_replicas_lie_on_the_law_beside_the_jobs_on_target() -> None:
     )
     chosen = [y for line in lines_of(jobs, "o") for _, y in points(line)]
     assert sum(1.8 <= y <= 2.2 for y in chosen) / len(chosen) == pytest.approx(0.70, abs=0.005)
+
+
+def test_steps_stand_by_their_loss() -> None:
+    """No loss is left of all others."""
+    figure = jobs_network.draw(scene_of([from_json(lossy_run(MadeLine(root)), "made up")]))
+    assert faults(figure) == []
+    steps, spent = figure.axes
+    labels = [label.get_text() for label in steps.get_xticklabels()]
+    assert labels == ["none", "0.1 %", "0.3 %", "1 %", "3 %"]
+    assert len([point for one in lines_of(spent, "o") for point in points(one)]) == 4
