@@ -90,7 +90,7 @@ def _values(panel: Panel) -> dict[str, float]:
 
 
 def places_of(run: Run) -> dict[str, int]:
-    """Number a run's cells in the order they ran, by id."""
+    """Return the place of each of a run's cells in the order they ran, by id."""
     return {cell.id: at for at, cell in enumerate(sorted(run.cells, key=lambda cell: cell.order))}
 
 

@@ -79,9 +79,12 @@ def telemetry(scene: Scene) -> Plot:
     )
     more = [quantity.label for quantity in moving[MOST_ROWS:]]
     hidden = [column.panel.title for column in every[MOST_COLUMNS:]]
-    notes = [
+    combined = (
         "Devices of one kind are combined. Samples far from all others, and cells longer than "
-        "most, are cut off.",
+        "most, are cut off."
+    )
+    notes = [
+        combined,
         f"Sampled as well: {joined(more)}." if more else "",
         f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}."
         if flat

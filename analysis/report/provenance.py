@@ -41,7 +41,8 @@ def counts_of(run: Run) -> str:
 
 def cells(run: Run) -> Iterator[Section]:
     """Yield the cells' numbers, the lost cells with reasons, and all cells in run order."""
-    yield Section("", [Line(f"{counts_of(run)}; seed {run.design.seed}.")])
+    seed = f", seed {run.design.seed}" if run.replicated else ""
+    yield Section("", [Line(f"{counts_of(run)}{seed}.")])
     if lost := list(_lost(run)):
         columns = [
             Column(name, left=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,15 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
-from analysis.load import from_json, load
+from analysis.load import from_json
 from analysis.plots import jobs_network, jobs_poisoning, jobs_profile, jobs_scaling
-from analysis.plots.scene import NothingToDraw, Scene, scene_of
+from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs.pictures_experiments import PARTS
 from tests.analysis.plots.reading import faults, lines_of, points, said
 from tests.analysis.studies.jobs.dependability.made_faults import told_run
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, lossy_run, root
 from tests.analysis.studies.jobs.profiles.made_cells import job, report
 from tests.analysis.studies.jobs.simulation.test_scale_report import LAW, PARAMS, both
-from tests.analysis.studies.jobs.streams.made_runs import queueing_run
 
 Rows = dict[str, list[dict[str, Any]]]
 BLOCKS = range(1, 6)

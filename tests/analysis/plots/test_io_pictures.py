@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, io_bottleneck, io_format_cache, io_processes, pictures
+from analysis.plots import fitting, io_format_cache, io_processes, pictures
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.io import answers
 from analysis.studies.io import pictures as io

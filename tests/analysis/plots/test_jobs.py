@@ -5,29 +5,25 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from analysis.load import from_json, load
+from analysis.load import from_json
 from analysis.plots import (
     fitting,
     jobs_faults,
-    jobs_network,
     jobs_policies,
     pictures,
 )
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.jobs import pictures_faults as faults
 from analysis.studies.jobs import pictures_queues as queues
-from analysis.studies.jobs.faults import named
 from analysis.studies.jobs.pictures_streams import holds, lanes, last_moment, waiting
 from analysis.studies.jobs.queue_formulas import Inputs, mmc
 from tests.analysis.plots.reading import faults as wrong
 from tests.analysis.plots.reading import lines_of, points, refusal, said
-from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
 from tests.analysis.studies.jobs.streams.made_runs import faulty_run, queueing_run, scheduling_run
 from tests.synthetic import saved_run
 

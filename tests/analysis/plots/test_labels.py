@@ -60,5 +60,5 @@ def test_ticks_lie_on_the_axis_and_are_few(low: float, ratio: float, most: int) 
 def test_times_are_shown_in_the_unit_that_suits_them(value: float, unit: str, written: str) -> None:
     """An unknown metric keeps its own name, which carries its unit."""
     measure = measure_of("step_time_mean_s", [value])
-    assert (measure.label, measure.value(value)) == (f"mean step time, {unit}", f"{written} {unit}")
+    assert (measure.label, measure.value(value)) == (f"mean step, {unit}", f"{written} {unit}")
     assert measure_of("parsing_time_h", [value]).label == "parsing_time_h"

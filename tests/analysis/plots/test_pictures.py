@@ -9,23 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-import matplotlib as mpl
 import pytest
 
-from analysis.load import from_json, load
+from analysis.load import from_json
 from analysis.plots import (
     fitting,
     pictures,
-    run_order,
-    steps,
 )
 from analysis.plots.scene import Scene, scene_of
-from analysis.plots.style import SETTINGS, svg, written
+from analysis.plots.style import svg, written
 from docs import generate
 from tests.analysis.plots.conftest import MADE
 from tests.analysis.plots.reading import faults, refusal, said
-from tests.deeptweak_like import Like, directory
-from tests.stock_files import benchmark, document, times
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from analysis.plots.scene import Scene, panels_of, scene_of, series_key
 from analysis.telemetry import QUANTITIES
 from tests.analysis.plots.reading import points, refusal, said
 from tests.made_telemetry import sampled_file
-from tests.synthetic import STOCK, Arm, Made
+from tests.synthetic import Made
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,7 +17,6 @@ from analysis.compare import compare
 from analysis.load import from_json
 from analysis.stats.power import blocks_needed
 from analysis.studies.plan.plan import Goal, plan
-from analysis.terms import Refused
 from tests.analysis.answers import printed, refusals
 from tests.made_designs import Keys, ablation, designed
 from tests.made_switched import switched_run
