@@ -198,7 +198,7 @@ def steps(scene: Scene) -> Plot:
     sections = []
     for panel, arms in shown:
         own = [cell for cells in arms.values() for cell in cells]
-        unit = unit_of([max(max(cell.wall_s) for cell in own)])[1]
+        unit = unit_of([min(min(cell.wall_s) for cell in own)])[1]
         count = sum(len(cell.wall_s) for cell in own)
         beside = f"step time, {unit}; {count} steps of {len(own)} cells"
         draw = partial(_strips, panel=panel, arms=arms, left=left, tall=tall, looks=looks)
@@ -224,7 +224,7 @@ def _strips(
     every = [cell for cells in arms.values() for cell in cells]
     low, high = min(min(cell.wall_s) for cell in every), max(max(cell.wall_s) for cell in every)
     most = max(len(cell.wall_s) for cell in every)
-    scale, _ = unit_of([high])
+    scale, _ = unit_of([low])
     logarithmic, few = high / low > MUCH, 2 if tall == STRIP else 3
     curve = np.log if logarithmic else np.asarray
     ends = low * scale, high * scale

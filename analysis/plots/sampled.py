@@ -20,8 +20,9 @@ from .style import BAND, QUIET, SMALL, ArmStyle, looks_of, picture
 
 LEFT, TALL, GAP, TITLES, UNDER = 1.62, 0.62, 0.13, 0.3, 0.45
 MANY = 3000  # points per line; above, lines are rasterised
-MOST_COLUMNS, MOST_ROWS, MOST_NAMED = 4, 12, 6
-NOTHING = 0.005  # in the quantity's unit: a quantity that stays below counts as 0
+MOST_COLUMNS, MOST_ROWS, MOST_NAMED = 4, 8, 6
+# A quantity that moves by less, in its unit or relative to its largest value, counts as constant.
+NOTHING, STILL = 0.005, 0.01
 TRAILING, TRAILING_SHORT, SHORT = 10, 3, 100  # samples: usually, and below SHORT
 
 
@@ -56,7 +57,9 @@ def telemetry(scene: Scene) -> Plot:
     moving: list[Quantity] = []
     for quantity in QUANTITIES:
         if traces := [trace for column in every for trace in column.of(quantity)]:
-            still = all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in traces)
+            raw = np.concatenate([trace.raw for trace in traces])
+            least, most = np.nanmin(raw), np.nanmax(raw)
+            still = most - least < max(NOTHING, STILL * abs(most))
             (flat if still else moving).append(quantity)
     columns, quantities = every[:MOST_COLUMNS], (moving or flat)[:MOST_ROWS]
     looks = looks_of(scene)
@@ -86,9 +89,7 @@ def telemetry(scene: Scene) -> Plot:
     notes = [
         combined,
         f"Sampled as well: {joined(more)}." if more else "",
-        f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}."
-        if flat
-        else "",
+        f"Sampled, and constant: {joined(quantity.label for quantity in flat)}." if flat else "",
         f"Not drawn: {first_few(hidden, MOST_NAMED)}." if hidden else "",
         f"Without samples: {scene.series_missing}." if scene.series_missing else "",
     ]
@@ -184,6 +185,7 @@ def _columns(
             down, last = top + TITLES + (TALL + GAP) * row, row == len(quantities) - 1
             limits = _limits([trace for column in columns for trace in column.of(quantity)])
             axes = sheet.axes(left, down, wide - GAP, TALL, grid="y", ylim=limits, xlim=(0, last_s))
+
             rounded(axes, x=3 if len(columns) > 1 else 8, y=3)
             axes.tick_params(labelleft=place == 0, left=place == 0, labelbottom=last, bottom=last)
             axes.spines["left"].set_visible(place == 0)
@@ -201,15 +203,8 @@ def _columns(
                 axes.axvspan(start, end, color=BAND, linewidth=0, zorder=0)
             for arm, trace in column.traces.get(quantity, {}).items():
                 alpha = 0.15 if len(trace.raw) > MANY // 3 else 0.35
-                dots(
-                    axes,
-                    trace.raw_s,
-                    trace.raw,
-                    looks[arm].color,
-                    markersize=1.4,
-                    alpha=alpha,
-                    zorder=1.5,
-                )
+                small: Style = {"markersize": 1.4, "alpha": alpha, "rasterized": True}
+                dots(axes, trace.raw_s, trace.raw, looks[arm].color, zorder=1.5, **small)
                 look: Style = {
                     "color": looks[arm].color,
                     "linestyle": looks[arm].dashes,

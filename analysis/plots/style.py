@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FONT = "DejaVu Sans"  # matplotlib's own
 FONTS = f"{FONT}, Verdana, sans-serif"  # fallbacks of equal width in browsers
-DPI, DOTS_DPI = 200, 130  # 1440 pixels: sharp on screens and paper; for dots in an SVG
+DPI, DOTS_DPI = 200, 100  # 1440 pixels: sharp on screens and paper; for dots in an SVG
 WIDTH = 7.2  # inches of a sheet
 LAST_ANSWER = 25  # in the order of pictures
 HEADING, HEADED = "heading", 25.0  # a page writes it above the picture; its height in points

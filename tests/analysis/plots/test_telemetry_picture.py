@@ -43,7 +43,7 @@ def test_devices_of_a_kind_are_merged_and_measured_steps_shaded(
     assert traces["GPU temperature"].mean.max() > 53
     assert np.nanmax(traces["CPU busy"].mean) == pytest.approx(97.0)
     figure = drawings["telemetry"]
-    assert "0 throughout: CPU steal" in said(figure).replace("\n", " ")
+    assert "constant: GPU power" in said(figure).replace("\n", " ")
     axes = figure.axes[next(at for at, name in enumerate(rows_of(figure)) if name == "CPU busy")]
     line = next(line for line in axes.lines if line.get_marker() == "None")
     assert points(line) == [
