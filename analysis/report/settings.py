@@ -173,9 +173,9 @@ def _side_effects(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[Se
         for cell, keys in applied:
             if path in keys.side_effects:
                 change = keys.side_effects[path]
-                old, *new = change if isinstance(change, list | tuple) else (None, change)
-                before.append(GONE if old is None else old)
-                after += [GONE if one is None else one for one in new]
+                first, *last = change if isinstance(change, list | tuple) else (None, change)
+                before.append(GONE if first is None else first)
+                after += [GONE if one is None else one for one in last]
                 if cell.outcome == "measured" and path not in keys.left_alone:
                     restored.append(before[-1])
         whole = len(restored) == len(before)
@@ -186,8 +186,8 @@ def _side_effects(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[Se
             else ("side effect", "not requested by name: changed with another setting")
         )
         says = f"{who}, in {len(before)} of {len(cells)} cells, {ended}."
-        values = map(_distinct, (before, after, restored))
-        yield SettingRow(kind, path, "", *values, "held", says)
+        old, new, back = map(_distinct, (before, after, restored))
+        yield SettingRow(kind, path, "", old, new, back, "held", says)
 
 
 def _left_alone(cells: Sequence[Cell]) -> Iterator[SettingRow]:
