@@ -217,22 +217,6 @@ def test_a_long_name_is_broken_only_between_its_parameters(parts: list[str], wid
     assert all(line.endswith(":") for line in lines[:-1])
 
 
-def test_a_wide_page_has_a_bar_of_each_interval_on_one_axis() -> None:
-    rows = [
-        (name, Gain(*gain), 20, None)
-        for name, gain in (("worse", (-0.1, -0.2, -0.05)), ("better", (0.2, 0.1, 0.3)))
-    ]
-    page = answer(sections=[Section("", [Table(COLUMNS, rows)])])
-    head, worse, better = (line[34:] for line in text.render(page, 120).splitlines()[4:7])
-    assert (head, worse, better) == (
-        "  verdict           0",
-        "           ─────●── │",
-        "                    │    ────●─────",
-    )
-    assert "│" not in text.render(page, 119)
-    assert text.render(page, 120, simple=True).isascii()
-
-
 def test_a_long_answer_ends_after_40_lines_and_names_the_rest() -> None:
     page = answer(
         sections=[
