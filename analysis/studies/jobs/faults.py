@@ -41,30 +41,12 @@ RULE = (
     "and not within it. open: neither is shown."
 )
 LEGEND = (
-    (
-        "times as long",
-        (
-            "mean response of the jobs that finished in both, divided by that without the fault; "
-            "95 % interval, paired by block."
-        ),
-    ),
+    ("times as long", "mean response of jobs that finished in both, over that without the fault."),
     ("p", "of that ratio, after Holm over all faults."),
     ("goodput", "work done per second, divided by that without the fault."),
-    (
-        "useful",
-        (
-            "share of attempts' time left after lost work, checkpoints and unfinished jobs. lost: "
-            "per stream."
-        ),
-    ),
+    ("useful", "share of attempts' time left after lost work, checkpoints and unfinished jobs."),
     ("restart", "from the fault to the next attempt."),
-    (
-        "recovered",
-        (
-            "from the fault until it is over, its jobs are done, and the number of finished jobs "
-            "has caught up."
-        ),
-    ),
+    ("recovered", "until the fault is over, and as many jobs are done as without it."),
 )
 ISOLATION = {
     "isolated": Word("yes", "good"),

@@ -12,7 +12,7 @@ from analysis import studies
 from analysis.answer import Answer, Column, Columns, Line, Section, table_of, together
 from analysis.terms import Refused
 
-from .claims import Contrast, column, contrasts_of, faster, rows_of
+from .claims import Contrast, column, contrasts_of, faster
 from .estimates import Figure, as_number, average, figure, over_runs, share
 
 if TYPE_CHECKING:
@@ -147,36 +147,22 @@ def _effects(
         levels: ", ".join(f"{name} {level}" for name, level in zip(factors, levels, strict=True))
         for levels in order
     }
-    runs = {levels: [row for row in rows_of(frame) if row.levels == levels] for levels in order}
-    missing = [levels for levels in product(*factors.values()) if levels not in runs]
-    never = [
-        levels for levels in order if all(row.time_to_accuracy_s is None for row in runs[levels])
-    ]
+    when = frame["run"] + " " + frame["block"].astype(str)
+    runs = frame.assign(point=frame["levels"].map(named), when=when)
+    runs = runs.sort_values("levels", key=lambda its: its.map(order.index), kind="stable")
+    reached = runs[TIME].notna()
+    rows = [*runs[reached][["point", "levels", "when", TIME]].itertuples(index=False, name=None)]
+    missing = len([*product(*factors.values())]) - len(order)
+    never = [point for levels, point in named.items() if levels not in {row[1] for row in rows}]
     if missing:
-        return None, f"{len(missing)} of {len(missing) + len(order)} combinations were not run."
+        return None, f"{missing} of {missing + len(order)} combinations were not run."
     if never:
-        some = "; ".join(named[levels] for levels in never[:3])
-        return None, f"in no run did all jobs of {some} reach the accuracy."
-    times = [
-        (row.levels, f"{row.run} {row.block}", row.time_to_accuracy_s)
-        for levels in order
-        for row in runs[levels]
-    ]
-    rows = [
-        (named[levels], levels, block, time_s)
-        for levels, block, time_s in times
-        if time_s is not None
-    ]
-    gone = {
-        levels: tuple(block for its, block, time_s in times if its == levels and time_s is None)
-        for levels in order
-    }
+        return None, f"in no run did all jobs of {'; '.join(never[:3])} reach the accuracy."
     lost = [
-        (named[levels], "not all jobs reached the accuracy", blocks)
-        for levels, blocks in gone.items()
-        if blocks
+        (str(point), "not all jobs reached the accuracy", tuple(own["when"]))
+        for point, own in runs[~reached].groupby("point", sort=False)
     ]
-    points = {named[levels]: levels for levels in order}
+    points = {point: levels for levels, point in named.items()}
     for effects_of_grid in studies.hooks("effects_of_grid"):
         return effects_of_grid("job_stream", TIME, factors, points, rows, lost), ""
     return None, "no study for estimating effects is installed."
@@ -189,10 +175,7 @@ def _soon(point: GridPoint) -> float:
 LEGEND = (
     (
         "time s",
-        (
-            "until the first epoch with the requested accuracy on held-out images; means of runs "
-            "in which all jobs met it."
-        ),
+        "until the first epoch with the requested accuracy on held-out images; mean of runs.",
     ),
     ("reached", "jobs that reached it, of all jobs. A point that not all reach is never the best."),
 )

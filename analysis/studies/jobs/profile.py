@@ -47,17 +47,8 @@ MEASURES = ("time_s", "response_s", "work_per_s", "cpu", "memory")
 AT_WORK = "at work"  # the last three together, if CPU time is unknown
 NOTED = 0.05  # a share of waiting worth a note
 LEGEND = (
-    (
-        "time s",
-        "time that a job holds its slots; mean over runs, with a 95 % interval from three runs on.",
-    ),
-    (
-        "%",
-        (
-            "of the response time; other: neither waiting, start-up, computing nor held back by "
-            "the CPU limit."
-        ),
-    ),
+    ("time s", "time that a job holds its slots; mean over runs."),
+    ("%", "of the response time; other: none of the other parts."),
     ("CPU", "CPU time as a share of the job's limit, or of the machine if there is no limit."),
     ("memory", "peak over limit; cached files count."),
 )
