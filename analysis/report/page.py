@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from markupsafe import Markup
 
 from analysis import studies
 from analysis.again import recipe
-from analysis.answer import Answer, command
+from analysis.answer import Answer
 from analysis.arms import Arm
 from analysis.compare import compare_arms
 from analysis.compare_answer import answer_of
@@ -248,27 +247,14 @@ def _appendix(
     lines += [
         (f"The measurement of {run.run_id}, as far as recorded:", recipe(run)) for run in runs
     ]
-    lines += [
-        (
-            f"The data of {run.run_id}, a row per cell and a row per comparison:",
-            "\n".join(map(shlex.join, _data_commands(run))),
-        )
-        for run in runs
-    ]
     body = Markup("\n").join(
-        Markup("<p>{}</p><pre>{}</pre>").format(clean(head), _printable(text))
+        Markup("<p>{}</p><pre>{}</pre>").format(
+            clean(head), "\n".join(map(clean, text.splitlines()))
+        )
         for head, text in lines
         if text
     )
     yield PagePart("again", "Reproduce this page", body, folded=True, appendix=True)
-
-
-def _data_commands(run: Run) -> list[tuple[str, ...]]:
-    return [command("export", run.origin, "--to=csv"), command("compare", run.origin, "--csv")]
-
-
-def _printable(lines: str) -> str:
-    return "\n".join(map(clean, lines.splitlines()))
 
 
 def _between(runs: Sequence[Run]) -> Answer:

@@ -8,11 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from analysis.studies.keys.table import ColumnRoles, read_table
-from analysis.terms import Refused
 from tests.analysis.answers import printed, refusals, refused
 from tests.made_designs import Keys, ablation, designed, designed_file, factorial, fraction
 from tests.synthetic import Arm, Made, saved_file
@@ -279,19 +275,3 @@ def test_a_bad_request_of_a_run_is_one_line(
         for effect in aliased
     }
     assert refusals(capsys, cases) == snapshot
-
-
-TEXT = st.text(st.sampled_from('ab1.,;\t\n"# -\ufeffé\x00'), max_size=80)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(TEXT)
-def test_whatever_a_table_holds_it_is_read_or_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "any.csv"
-    path.write_text("a,b\n" + text, encoding="utf-8")
-    try:
-        rows, refusal = len(read_table(path, ColumnRoles("b", ("a",))).rows), ""
-    except Refused as error:
-        rows, refusal = 2, str(error)
-    assert rows >= 2
-    assert "\n" not in refusal

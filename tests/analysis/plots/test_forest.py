@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.load import from_json, load
-from analysis.plots import forest, parameters
+from analysis.load import load
+from analysis.plots import forest
 from analysis.plots.scene import Scene, scene_of
 from analysis.verdict import ONE_RUN
 from tests.analysis.plots.reading import lines_of, points, said
 from tests.deeptweak_like import Like, directory
-from tests.synthetic import STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,15 +145,3 @@ def test_gains_that_were_called_are_in_colour(drawings: dict[str, Figure], scene
     ]
     assert coloured == {f"{100 * one.primary.gain:+.1f}" for one in called if one.primary}
     assert "×" in {text.get_text() for text in texts}, "not in force"
-
-
-def test_values_asked_for_stand_beside_their_key() -> None:
-    """A key shows its kind where its name does not."""
-    arms = (
-        STOCK,
-        Arm("low", requested={"vm.swappiness": "1"}),
-        Arm("high", requested={"vm.swappiness": "90"}),
-    )
-    boot = Arm("boot", requested={"nosmt": ""}, kind="boot")
-    figure = parameters.draw(scene_of([from_json(saved_run(Made(arms=(*arms, boot))), "two.json")]))
-    assert {"vm.swappiness", "1, 90", "nosmt (boot)"} <= set(said(figure).split("\n"))

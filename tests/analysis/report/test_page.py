@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from analysis.report.page import HtmlPage
 
 EVIL = "<script>alert('x')</script>"
-VOID = {"meta", "link", "br", "img", "input", "hr", "td"}  # and what HTML ends by itself
 TUNED = Arm("tuned", 0.1, SWAPPINESS)
 
 
@@ -213,20 +212,3 @@ def test_no_value_of_a_run_file_is_taken_for_markup() -> None:
     assert "<script" not in SCRIPT.sub("", html)
     assert html.count("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;") > 30
     assert EVIL in text_of(html)
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        Made(arms=(STOCK,)),
-        Made(blocks=1),
-        Made(arms=(STOCK, Arm("lost", broken=dict.fromkeys(range(1, 7), ("failed", "killed"))))),
-        Made(run_cv=3.0, blocks=3),
-    ],
-)
-def test_a_poor_run_has_a_report_too(made: Made) -> None:
-    html = page(read(made)).html
-    opened = re.findall(r"<([a-z0-9]+)\b[^>]*?(/?)>", html)
-    assert sum(name not in VOID and not closed for name, closed in opened) == len(
-        re.findall(r"</[a-z0-9]+>", html)
-    )

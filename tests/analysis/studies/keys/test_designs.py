@@ -296,21 +296,6 @@ def test_cells_about_which_as_found_was_another_are_lost(
     assert found.notes == snapshot
 
 
-def test_the_family_is_the_study_all_its_workloads_together() -> None:
-    found = effects_of(
-        run_of(
-            "ablation",
-            Keys(FOUR),
-            ablation(4),
-            Made(workloads=("cnn_train", "lora_finetune"), blocks=4, steps=6),
-        )
-    )
-    assert [one.observed.workload for one in found] == ["cnn_train", "lora_finetune"]
-    assert {one.family for design in found for one in design.terms if one.adjustment == "holm"} == {
-        18
-    }
-
-
 def test_levels_between_are_set_against_the_machine_as_found() -> None:
     rng = np.random.default_rng(5)
     factors = (
