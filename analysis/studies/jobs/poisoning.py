@@ -48,24 +48,21 @@ class Poisoning:
         return Figure(-change.value, low, high)
 
 
-def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poisoning]:
-    """Return every setting with known accuracy and poisoned clients; clean ones first in each.
-
-    `result` is the jobs' name of the accuracy: by default the last one.
-    """
+def poisonings(streams: Sequence[Stream]) -> list[Poisoning]:
+    """Return every setting with known accuracy and poisoned clients; clean ones first in each."""
     settings: dict[tuple[Condition, str], dict[float, Accuracies]] = {}
     for stream in streams:
         classes = {str(class_.get("name")): _params(class_) for class_ in stream.classes}
         for job in stream.jobs:
             params = classes.get(job.class_, {})
             level = as_number(stream.params.get(POISONED, params.get(POISONED)))
-            if job.done and result in job.result and level is not None and level >= 0:
+            if job.done and ACCURACY in job.result and level is not None and level >= 0:
                 setting = ", ".join(
                     f"{name}={value}" for name, value in sorted(params.items()) if name != POISONED
                 )
                 condition = stream.condition_without(OF_FAULT, *AGAINST, POISONED, "classes")
                 settings.setdefault((condition, setting), {}).setdefault(level, []).append(
-                    (stream.unit, job.result[result])
+                    (stream.unit, job.result[ACCURACY])
                 )
     every = [(*place, level) for place, levels in settings.items() for level in sorted(levels)]
     clean = {place: _clean(settings, *place) for place in settings}
