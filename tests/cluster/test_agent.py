@@ -89,25 +89,11 @@ def write(path: str, value: str) -> Json:
     return {"path": path, "value": value, "key": path.removeprefix("/proc/sys/").replace("/", ".")}
 
 
-def in_force(agent: Agent) -> tuple[str, str]:
-    """NodeLease, begun and carried out; the answer is vm.swappiness before and since."""
-    hold(agent)
-    found = read(agent, SWAPPINESS)
-    agent.ask("begin", label="x", writes=[write(SWAPPINESS, other(found))], mode="agent")
-    agent.ask("carry_out")
-    return found, other(found)
-
-
 def process_of(agent: Agent) -> int:
     pid = pods.main_process(Path("/"), agent.pod["uid"], "fixtures.kubernetes.node_agent")
     if pid is None:
         pytest.skip("the node is another machine: its processes are out of reach from here")
     return pid
-
-
-def ask_until_lost(agent: Agent) -> None:
-    while True:
-        agent.ask("ping")
 
 
 def test_it_really_changes_the_node_and_puts_it_back(
@@ -139,27 +125,6 @@ def test_it_really_changes_the_node_and_puts_it_back(
     assert agent.pod["image_id"]
     assert agent.node_facts["kernel_release"] == agent.ask("environment")["uname_release"]
     assert agent.node_facts["is_root"]
-
-
-def test_the_next_agent_restores_the_settings_of_a_killed_one(
-    cluster: Cluster, manifest: Callable[[], Json], witness: Agent
-) -> None:
-    """Deleted without grace it cannot do anything; the journal lies on the node.
-
-    The next one has the same name.
-    """
-    pod = manifest()
-    # Nobody else has the machine before it is put back.
-    with turn(), Agent(cluster, pod, patience_s=PATIENCE_S) as first:
-        found, ours = in_force(first)
-        os.kill(process_of(first), signal.SIGKILL)
-        with pytest.raises(AgentLost, match="exit code 137"):
-            ask_until_lost(first)
-        assert read(witness, SWAPPINESS) == ours
-        with Agent(cluster, pod, patience_s=PATIENCE_S) as second:
-            recovered = from_json(Restored, hold(second)["recovered"])
-            assert (recovered.label, recovered.back) == ("x", {SWAPPINESS: (ours, found)})
-            assert read(witness, SWAPPINESS) == found
 
 
 def test_an_agent_that_hangs_is_noticed(

@@ -12,10 +12,8 @@ import pytest
 
 from fixtures.kubernetes import api as apis
 from fixtures.terms import Refused
-from tests.cluster.line import to_cluster
 from tests.cluster.streams import LONG_S, NOTHING, Streams, job, left, of_kind
 from tests.sessions import HOUSE
-from tests.waiting import until
 
 if TYPE_CHECKING:
     from fixtures.kubernetes.client import Cluster
@@ -77,35 +75,6 @@ def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(
         play.engine.admit(again, 2, end.done_work)
         assert play.end_of(0).outcome == "done"
         assert not play.happened("checkpoint")  # of the first attempt's work nothing was repeated
-
-
-def test_a_lost_watch_is_resumed_and_reports_nothing_twice(
-    streams: Streams, cluster: Cluster, tmp_path: Path
-) -> None:
-    """The line is cut at each stage of a job's life, and once for as long as it ends meanwhile."""
-    with (
-        to_cluster(streams.here.kubeconfig, tmp_path) as (line, over),
-        streams.play(kubeconfig=str(over)) as play,
-    ):
-        jobs = [job(0, 1.0), job(1, 3.0)]
-        for one in jobs:
-            play.engine.submit(one)
-            line.cut()
-            play.engine.admit(one, 1, 0.0)
-            line.cut()
-        play.until(lambda: play.happened("started", 0))
-        line.cut()
-        assert play.end_of(0).outcome == "done"
-        line.close()  # the server is away while the other one ends
-        until(
-            lambda: any(
-                pod["status"]["phase"] == "Succeeded"
-                for pod in apis.list_(cluster, apis.PODS, labels="deeptweak/job=1")[0]
-            )
-        )
-        line.open()
-        assert play.end_of(1).outcome == "done"
-        assert play.once()
 
 
 def test_what_a_killed_stream_has_left_restore_takes_away(
