@@ -89,23 +89,22 @@ class Anchor:
 
 
 class Model(Protocol):
-    """Interface of a model of one network on one GPU at one memory clock; pure, vectorised."""
+    """Interface of a model of one network on one GPU at one memory clock; pure, vectorised.
+
+    `network` is torchvision's name; the model was fitted to clocks within `sm_range_mhz`.
+    """
 
     @property
-    def network(self) -> str:
-        """Return the network's name in torchvision."""
+    def network(self) -> str: ...
 
     @property
-    def gpu(self) -> str:
-        """Return the GPU of the model."""
+    def gpu(self) -> str: ...
 
     @property
-    def mem_mhz(self) -> float:
-        """Return the memory clock of the model."""
+    def mem_mhz(self) -> float: ...
 
     @property
-    def sm_range_mhz(self) -> tuple[float, float]:
-        """Return the range of clocks in which the model was fitted."""
+    def sm_range_mhz(self) -> tuple[float, float]: ...
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
         """Return each partition's figures at the anchor clock."""
@@ -211,8 +210,6 @@ class Question:
     caps: tuple[tuple[int, float], ...]
     knobs: Knobs
     cap_unit: Unit = "W"
-    iterations: int = 60
-    seed: int = 1
     shadow: bool = False
     models: Callable[[], Mapping[float, Model]] | None = None
     slo_ms: float | None = None
@@ -240,8 +237,6 @@ class Seen:
     power_mean: float | None
     power_max: float | None
     refused: tuple[str, ...] = ()
-    sm_util_percent: float | None = None
-    mem_util_percent: float | None = None
     latency_ms: tuple[float | None, ...] = ()
     latency_p95_ms: tuple[float | None, ...] = ()
     oom: tuple[int, ...] = ()

@@ -3,22 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fixtures.studies.power.capped import above, mean
-
-WINDOWS = st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(0.0, 400.0)), min_size=1, max_size=30)
-
-
-def draw_of(windows: list[tuple[float, float]]) -> tuple[list[tuple[float, float]], float]:
-    """Samples that stand for so long each, and how long that is together."""
-    at_s, draw = 0.0, []
-    for lasted_s, value in windows:
-        at_s += lasted_s
-        draw.append((at_s, value))
-    return draw, at_s
-
 
 FIELDS = (
     "above_cap_s",
@@ -75,14 +61,3 @@ def test_the_mean_is_over_time() -> None:
 def test_without_a_reading_nothing_is_said() -> None:
     assert above([], 100.0, 3.0) == dict.fromkeys(FIELDS)
     assert mean([], 3.0) is None
-
-
-@given(WINDOWS, st.floats(1.0, 400.0), st.integers(2, 4))
-def test_a_sensor_that_is_read_more_often_says_the_same(
-    windows: list[tuple[float, float]], cap: float, times: int
-) -> None:
-    draw, whole_s = draw_of(windows)
-    finer, _ = draw_of(
-        [(lasted_s / times, value) for lasted_s, value in windows for _ in range(times)]
-    )
-    assert over(finer, cap, whole_s)[:3] == pytest.approx(over(draw, cap, whole_s)[:3], abs=1e-6)

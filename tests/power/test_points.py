@@ -103,21 +103,6 @@ def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
     assert "to permit this, add --allow-gpu-changes" in why
 
 
-def test_a_study_may_change_the_gpu_where_that_is_said() -> None:
-    study = Study(
-        "power_profile",
-        "",
-        ("power_profile:backend=gpu-full:sm_mhz=1410", "power_profile"),
-        ("stock",),
-        PowerProfile.primary,
-    )
-    allowed = studies.apply({"allow_gpu_changes": True}, study, workloads=None).workloads
-    assert [workloads.load(name).params["gpu_changes"] for name in allowed] == [
-        "allowed",
-        "allowed",
-    ]
-
-
 def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
     study = Study("power_profile", "", ("power_profile",), ("stock",), PowerProfile.primary)
     assert studies.apply({}, study, workloads=None) is study

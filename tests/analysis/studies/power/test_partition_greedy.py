@@ -45,11 +45,3 @@ def test_left_over_share_is_handed_out_and_the_clock_stays() -> None:
     assert sum(found.setting.partition.shares) == 100
     assert not found.feasible
     assert max(found.setting.partition.shares) - min(found.setting.partition.shares) <= 10
-
-
-def test_a_margin_is_the_same_as_a_smaller_cap() -> None:
-    one, other = (
-        greedy(BOTH, GPU, 150.0, network="none", margin_w=20.0),
-        greedy(BOTH, GPU, 130.0, network="none"),
-    )
-    assert one == other

@@ -56,27 +56,6 @@ def test_programs_get_every_number(made: Path, power: Power) -> None:
     assert len(said["predictions"][1]["beyond"]) == 1
 
 
-def test_a_model_without_watts_and_clocks_says_what_it_has(tmp_path: Path, power: Power) -> None:
-    """Half the time of a whole core: 0.02·100·0.5 = 1 CPU second per second."""
-    asked = [
-        "predict",
-        made_cpu.folder(tmp_path),
-        "--shares",
-        "100",
-        "--batches",
-        "8",
-        "--sm",
-        "0.5,2",
-        "--json",
-    ]
-    one = power(*asked).json["predictions"][0]
-    assert (one["cap_unit"], one["clock"]) == ("cpu_s_per_s", "throttle")
-    assert one["cpu_s_per_s"] == pytest.approx(1.0, rel=0.05)
-    assert one["setting"]["throttle"] == 0.5
-    assert "power_w" not in one
-    assert "sm_mhz" not in one["setting"]
-
-
 def test_a_profile_of_a_read_only_gpu_is_predicted_by_its_model(
     tmp_path: Path, power: Power
 ) -> None:

@@ -40,14 +40,6 @@ def kinds(found: list[Defect]) -> list[str]:
     return [one.kind for one in found]
 
 
-def test_rows_stored_as_zeros_differ_from_rows_marked_as_failed() -> None:
-    head = ",".join((*traces.COLUMNS, "outcome", "reason")) + "\n"
-    rows = traces.parse(
-        head + "m,[5],[24],,9501,0,0,0,0,0,0,,\nm,[5],[32],,9501,,,,,,,oom,out of memory\n", "x"
-    )
-    assert kinds(quality.findings(rows, "x")) == ["zeros", "failed"]
-
-
 def test_a_curve_that_falls_with_the_clock_names_its_worst_drop() -> None:
     """From 90 at 1200 MHz to 60 at 1950."""
     rows = [

@@ -114,15 +114,3 @@ def test_without_a_sensor_there_is_no_power_to_draw() -> None:
     assert "no sensor" in said(power_forest.draw(scene))
     with pytest.raises(NothingToDraw, match="no power sensor"):
         power_trace.draw(scene)
-
-
-def test_wild_cells_are_drawn_without_one_thing_over_another() -> None:
-    wild = replace(
-        MADE,
-        blocks=3,
-        cell_sd=0.6,
-        tasks={6: ((0, 130.0),)},
-        algorithms=tuple(replace(one, sd_w=40.0) for one in ALGORITHMS),
-    )
-    scene = scene_with(wild)
-    assert [name for name in NAMES if faults(pictures()[name].draw(scene))] == []

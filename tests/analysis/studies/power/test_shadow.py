@@ -110,7 +110,6 @@ def test_beside_pctodl_it_moves_the_partition_on_its_way() -> None:
         task.model,
         task.caps,
         KNOBS,
-        iterations=12,
         shadow=True,
         models=reader(str(PCTODL), task.model, task.gpu),
     )
@@ -118,6 +117,7 @@ def test_beside_pctodl_it_moves_the_partition_on_its_way() -> None:
         asked,
         algorithms.at_work(asked),
         Plant(tables, Mismatch(noise_w=2.0, seed=2), KNOBS.batches),
+        iterations=12,
     )
     assert any(row.why == "shadow optimiser" for row in rows)
     assert len({row.settings.tenants for row in rows}) > 1

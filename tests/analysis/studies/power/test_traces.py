@@ -58,16 +58,6 @@ def test_a_row_of_zeros_failed_and_has_no_numbers() -> None:
     assert row.mem_mhz == 9501.0
 
 
-def test_other_columns_are_kept_by_name() -> None:
-    text = (
-        'model_name,p_list,b_list,outcome,reason,backend,throttle,note\nm,[100],[8],oom,"full, '
-        'out",cpu,0.5,a word\n'
-    )
-    (row,) = rows(text)
-    assert (row.outcome, row.reason) == ("oom", "full, out")
-    assert row.extra == {"backend": "cpu", "throttle": 0.5, "note": "a word"}
-
-
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,15}", fullmatch=True)
 VALUES = st.none() | st.floats(0, 1e6, allow_nan=False)
 NOTES = st.from_regex(r"[a-z][a-z ,\"'é]{0,20}[a-z]", fullmatch=True).filter(
