@@ -217,7 +217,7 @@ def partition(  # options exclude each other
     the model's guard band must not exceed the cap. --greedy is the original search, including its
     defects.
     """
-    from analysis.studies.power import partition as partitions
+    from analysis.studies.power import prediction
 
     if (cap is None) == (task is None):
         raise Refused("Give exactly one of --cap and --task.")
@@ -228,8 +228,8 @@ def partition(  # options exclude each other
         raise Refused("--tasks needs --task, which selects a task in that file.")
     if task is not None and network is not None:
         raise Refused("--task sets the network; omit --network, or give --cap instead of --task.")
-    where = (network, gpu) if task is None else partitions.task_of(task, tasks, gpu)
-    return partitions.answer(
+    where = (network, gpu) if task is None else prediction.task_of(task, tasks, gpu)
+    return prediction.best_setting(
         parameters, where, cap, clocks=clocks, greedy_mode=greedy, margin_w=margin
     )
 

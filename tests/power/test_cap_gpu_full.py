@@ -407,3 +407,21 @@ def test_an_edited_or_torn_journal_is_refused(tmp_path: Path, line: str) -> None
     ):
         gpus.tidy(tmp_path)
     assert journal.exists()
+
+
+def test_a_gpu_whose_limit_cannot_be_asked_is_not_changed(machine: Machine) -> None:
+    assert "its state cannot be read" in said(
+        machine.run(setting(), UNSUPPORTED="limit"), "refused"
+    )
+    assert machine.gpu == AS_FOUND
+
+
+def test_a_failed_mps_start_is_reported_and_changes_nothing(machine: Machine) -> None:
+    (machine.bin / gpus.CONTROL).write_text(
+        "#!/bin/sh\necho 'An instance of this daemon is already running' >&2\nexit 1\n"
+    )
+    (machine.bin / gpus.CONTROL).chmod(0o755)
+    assert "MPS cannot be started: An instance of this daemon" in said(
+        machine.run(setting()), "refused"
+    )
+    assert (machine.gpu, machine.journal.exists()) == (AS_FOUND, False)

@@ -1,10 +1,10 @@
-"""A model's predictions for settings: utilisation, images/s, watts; and extrapolations."""
+"""A model's predictions for settings, and the settings with the most images/s under a cap."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +26,9 @@ from analysis.plain import one_line
 from analysis.terms import Refused, Run
 from analysis.wording import counted, digits
 from control.power import catalog
-from control.power.catalog import platforms
-from control.power.greedy import figures_of
+from control.power.catalog import ANY, SHIPPED, Task, platform, platforms
+from control.power.greedy import PartitionAnswer, figures_of, greedy
+from control.power.search import best
 from control.power.terms import (
     CLOCK,
     NAMED,
@@ -36,7 +37,9 @@ from control.power.terms import (
     Clocks,
     Model,
     Partition,
+    Platform,
     Settings,
+    must_be_in,
     must_be_settable,
     pace_of,
     tenants_of,
@@ -44,11 +47,12 @@ from control.power.terms import (
 )
 
 from . import parameters, traces
-from .quality import findings
+from .quality import findings, findings_of_models
 
 if TYPE_CHECKING:
     from control.power.models.parameters import Readers
 
+    from .quality import Defect
     from .traces import PartitionRow
 
 MOST = 1000  # processes; a GPU under MPS allows 48
@@ -108,24 +112,38 @@ def checked(setting: Clocks) -> Clocks:
 def _parts(
     settings: Sequence[Clocks], records: Sequence[Mapping[str, Any]], title: str
 ) -> Iterator[Part]:
-    unit, clock = records[0]["cap_unit"], records[0]["clock"]
-    drawn = "power" if unit == "none" else SPOKEN.get(unit, one_line(unit, 30))
+    figures = [[record[name] for name in FIGURES] for record in records]
     yield ""
     yield Line(title, tone="strong")
-    heads = ("processes", pace(clock), "mem", "SM %", "mem %", "images/s", drawn)
+    yield _table(settings, figures, records[0]["cap_unit"], records[0]["clock"])
+    notes = dict.fromkeys(note for record in records for note in record["beyond"])
+    yield from marked(("•", f"{note}.") for note in notes)
+
+
+def _table(
+    settings: Sequence[Clocks],
+    figures: Sequence[Sequence[float]],
+    unit: str,
+    clock: str,
+    caps: Sequence[float] = (),
+) -> Table:
+    """Make a table of settings and their `FIGURES`, each below its cap if there are caps."""
+    drawn = "power" if unit == "none" else SPOKEN.get(unit, one_line(unit, 30))
+    heads = ["processes", pace(clock), "mem", "SM %", "mem %", "images/s", drawn]
     rows = [
         [
             processes(setting.partition),
             f"{setting.sm_mhz:g}",
             f"{setting.mem_mhz:g}",
-            *(decimals(record[name]) for name in (*FIGURES[2:], FIGURES[0])),
-            decimals(record["power_w"], 1 if unit == WATTS else 3),
+            *map(decimals, (sm, mem, images_per_s)),
+            decimals(power, 1 if unit == WATTS else 3),
         ]
-        for setting, record in zip(settings, records, strict=True)
+        for setting, (images_per_s, power, sm, mem) in zip(settings, figures, strict=True)
     ]
-    yield text_table(heads, rows)
-    notes = dict.fromkeys(note for record in records for note in record["beyond"])
-    yield from marked(("•", f"{note}.") for note in notes)
+    if caps:
+        heads = [f"cap {drawn}", *heads]
+        rows = [[f"{cap:g}", *row] for cap, row in zip(caps, rows, strict=True)]
+    return text_table(heads, rows, left=2 if caps else 1)
 
 
 def beyond(model: Model, setting: Clocks) -> tuple[str, ...]:
@@ -196,6 +214,123 @@ def processes(partition: Partition) -> str:
 def decimals(value: float, digits: int = 1) -> str:
     """Write a figure, or a dash for an unknown one."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def task_of(number: int, file: Path | None, gpu: str | None) -> Task:
+    """Read a task; give `gpu` only if the task leaves it open. Raises: Refused."""
+    known = {task.id: task for task in parameters.read_tasks(file or SHIPPED)}
+    if number not in known:
+        raise Refused(f"no task {number}; available: {', '.join(map(str, known))}.")
+    task = known[number]
+    if gpu is not None and task.gpu not in {gpu, ANY}:
+        raise Refused(f"task {number} is for {task.gpu}, not {gpu}.")
+    return replace(task, gpu=gpu or task.gpu)
+
+
+def best_setting(
+    path: Path,
+    where: tuple[str | None, str | None] | Task,
+    cap_w: float | None = None,
+    *,
+    clocks: Sequence[float] | None,
+    greedy_mode: str | None,
+    margin_w: float,
+) -> Answer:
+    """Search under a cap, or under each cap of a task; all results are labelled as predictions.
+
+    `where` is a network and a GPU, which need no name if `path` has only one, or a task. `clocks`
+    are the settable ones, in place of the GPU's; a device that no list of GPUs has must give them.
+
+    Raises: Refused, Infeasible.
+    """
+    asked = (
+        (where.model, None if where.gpu == ANY else where.gpu) if isinstance(where, Task) else where
+    )
+    network, gpu = only(parameters.available(path), path, *asked)
+    models = parameters.models_for(path, network, gpu)
+    unit, clock = unit_of(*models.values()), pace_of(*models.values())
+    if unit not in NAMED:
+        raise Refused(
+            f"the model of {network} on {gpu} was fitted without power, so it cannot find "
+            "settings that keep a cap."
+        )
+    caps_w: tuple[float, ...] = () if cap_w is None else (cap_w,)
+    if isinstance(where, Task):
+        must_be_in(where.cap_unit, models.values(), f"task {where.id}")
+        caps_w = tuple(dict.fromkeys(cap for _, cap in where.caps))
+    place = _platform(gpu, models, clocks)
+    if greedy_mode is None:
+        result = [best(models, place, cap, network=network, margin_w=margin_w) for cap in caps_w]
+    else:
+        fast = greedy_mode == "fast"
+        result = [
+            greedy(models, place, cap, network=network, fast=fast, margin_w=margin_w)
+            for cap in caps_w
+        ]
+    # Curves that fall with the clock affect the interpretation of the answer.
+    defects = findings_of_models(
+        {(network, place.name, mem_mhz): model for mem_mhz, model in models.items()}
+    )
+    data = {
+        "network": network,
+        "gpu": place.name,
+        "cap_unit": unit,
+        "answers": [
+            {"feasible": each.feasible, **in_units(asdict(each), unit, clock)} for each in result
+        ],
+        "findings": [asdict(defect) for defect in defects],
+    }
+    return of_parts(
+        data, _best_parts(f"{network} on {place.name}, predicted", result, defects, unit, clock)
+    )
+
+
+def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] | None) -> Platform:
+    if clocks is None:
+        return platform(name)
+    settable = tuple(sorted(clocks))
+    if name in platforms():
+        return replace(platform(name), sm_mhz=settable)
+    high = max(model.sm_range_mhz[1] for model in models.values())
+    return Platform(name, settable, tuple(models), tuple(models), high, math.inf)
+
+
+def _best_parts(
+    title: str,
+    result: Sequence[PartitionAnswer],
+    defects: Sequence[Defect],
+    cap_unit: str,
+    clock: str,
+) -> Iterator[Part]:
+    unit = SPOKEN.get(cap_unit, cap_unit)
+    figures = [[getattr(each, name) for name in FIGURES] for each in result]
+    yield Line(title, tone="strong")
+    yield _table(
+        [each.setting for each in result],
+        figures,
+        cap_unit,
+        clock,
+        [each.cap_w for each in result],
+    )
+    asked = sum(each.evaluations for each in result)
+    lines = [f"The model predicted {asked} partitions, counted once per memory clock."]
+    lines += [
+        f"{each.power_w - each.cap_w:.1f} {unit} above the cap of {each.cap_w:g}: the original "
+        "stops within 1 W of it, and keeps its clock if no clock meets the cap after it gives out "
+        "the remaining share."
+        for each in result
+        if not each.feasible
+    ]
+    lines += [
+        f"The search kept the predicted {unit} times {guard:.3f} below the cap: the guard band, "
+        "from the model's errors on held-out rows."
+        for guard in dict.fromkeys(each.guard for each in result if each.guard != 1.0)
+    ]
+    yield from (Line(line, "•") for line in lines)
+    yield from marked(
+        ("·", f"quality of the model at {one.where.rpartition(' at ')[2]}: {one.what}")
+        for one in defects
+    )
 
 
 # Results of a saved profile.

@@ -10,12 +10,14 @@ from statistics import fmean, pstdev
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.studies.power import parameters
 from control.power import algorithms
 from control.power.algorithms import steady
 from control.power.algorithms.pctodl import StepRange, Thermo, draw_of
-from control.power.algorithms.steady import Guard
+from control.power.algorithms.steady import PROMISED, Guard, band_of
 from control.power.catalog import platform
 from control.power.plant import Mismatch
 from control.power.tables import Tables, nearest, partition_of
@@ -282,3 +284,11 @@ def test_a_device_without_clocks_is_controlled_by_its_throttle(tmp_path: Path) -
     assert 1.0 <= takes <= 1.3
     with pytest.raises(Unsupported, match="clocks"):
         algorithms.at_work(replace(asked, algorithm="pctodl"))
+
+
+@given(st.lists(st.floats(0.5, 1.5), min_size=1, max_size=100))
+def test_the_band_holds_for_its_share_of_the_rows_and_one_more(ratios: list[float]) -> None:
+    """From 19 rows on 95 % of n + 1; below, all n of n + 1."""
+    kept = sum(ratio <= band_of(ratios) for ratio in ratios)
+    assert kept >= min(PROMISED * (len(ratios) + 1), len(ratios))
+    assert band_of(ratios) in ratios
