@@ -127,23 +127,6 @@ def test_a_signal_while_the_summary_is_made_costs_that_at_most(place: Place) -> 
     assert place.saved()["deeptweak"]["interrupted"] is False
 
 
-def test_too_little_memory_for_the_summary_costs_only_that(place: Place) -> None:
-    """The session fits, the numeric libraries do not; some of them would wait for memory."""
-    place.before, place.environment = (
-        ("prlimit", f"--as={160_000 * 1024}"),
-        {"OPENBLAS_NUM_THREADS": "1"},
-    )
-    done = place.run(
-        f"--tweaks={place.manifest('none', ulimit='nofile=512')}",
-        "--blocks=3",
-        "--steps=3",
-        "--benchmark-save=one",
-    )
-    assert (done.code, "Traceback" in done.out) == (2, False), done.out
-    assert done.lines("No verdict: ")
-    assert done.lines("Saved: ")
-
-
 def killed(place: Place, value: int, *more: str, finished: int = 1) -> int | None:
     """Returns: the process of its workload."""
     with in_the_middle(place, value, *more, finished=finished) as process:

@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.cells import STOCK, STOCK_AGAIN, pairs, randomized_blocks
 from fixtures.progress import ProgressFile, digest
-from fixtures.terms import BadInput, CellSpec, TweakSet
+from fixtures.terms import CellSpec, TweakSet
 from fixtures.tweaks.manifest import parse
 
 MANIFEST = """\
@@ -78,20 +78,6 @@ def test_a_torn_header_is_a_run_without_finished_cells(tmp_path: Path) -> None:
 def test_cells_that_were_not_measured_run_again(tmp_path: Path) -> None:
     interrupted(tmp_path, "a").add(record("b", "failed"), {})
     assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a"]
-
-
-def test_without_resume_a_run_starts_anew(tmp_path: Path) -> None:
-    interrupted(tmp_path, "a")
-    assert ProgressFile(tmp_path, "plan", "second", resume=False).finished == {}
-    assert ProgressFile(tmp_path, "plan", "third", resume=True).finished == {}
-
-
-def test_resuming_a_run_never_begun_is_refused_with_advice(tmp_path: Path) -> None:
-    with pytest.raises(
-        BadInput, match=r"--resume: no interrupted run of this plan .* Check seed, blocks, steps"
-    ):
-        ProgressFile(tmp_path / "none", "plan", "run", resume=True)
-    assert not (tmp_path / "none").exists()
 
 
 def test_a_run_that_is_saved_leaves_nothing_to_resume(tmp_path: Path) -> None:

@@ -19,12 +19,9 @@ from fixtures.kernel.machine import ChangeSet, Restored, Write
 from fixtures.targets.local import Local
 from fixtures.terms import (
     CellSpec,
-    Metric,
     Script,
     Segment,
     Step,
-    Study,
-    Telemetry,
     Tweak,
     TweakSet,
     WorkloadRun,
@@ -81,17 +78,6 @@ def ran(
     return found
 
 
-def test_a_cell_begins_without_an_outcome() -> None:
-    found = opened()
-    assert (found["id"], found["workload"], found["tweakset"], found["block"]) == (
-        "study/idle-one-b1",
-        "idle",
-        "one",
-        1,
-    )
-    assert (found["order"], found["seed"], found["outcome"], found["reason"]) == (2, 3, None, None)
-
-
 @pytest.mark.parametrize("first", ["failed", "skipped"])
 def test_the_first_bad_word_about_a_cell_stays(first: str) -> None:
     """Its teardown goes well, or fails as a consequence: neither is why the cell has no result."""
@@ -107,38 +93,6 @@ def test_a_measured_cell_can_still_fail_in_its_teardown() -> None:
     record.close(found, "measured", None, 1.0)
     record.close(found, "failed", "not put back", 2.0)
     assert (found["outcome"], found["reason"]) == ("failed", "not put back")
-
-
-def test_requested_before_and_observed_are_kept_key_by_key() -> None:
-    tweak = applied()["tweak"]
-    assert tweak["requested"] == {"vm.swappiness": "10", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
-    assert tweak["before"] == {"vm.swappiness": "60", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
-    assert tweak["observed"] == {"vm.swappiness": "10", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
-    assert tweak["apply_s"] == 0.001235
-    assert tweak["side_effects"] == {THP: ["madvise", "always"]}, (
-        "what nobody asked for, as a person would say it"
-    )
-    assert tweak["already_in_force"] == ["net.ipv4.tcp_rmem"]
-
-
-def test_restored_is_what_was_read_back() -> None:
-    found = applied()
-    record.restored(
-        found,
-        Restored(
-            back={
-                SWAPPINESS: ("10", "60"),
-                THP: ("[always] madvise never", "always [madvise] never"),
-            },
-            seconds=0.5,
-        ),
-    )
-    assert found["tweak"]["restored"] == {
-        "vm.swappiness": "60",
-        "net.ipv4.tcp_rmem": "4096 131072 6291456",
-    }
-    assert found["tweak"]["restore_s"] == 0.5
-    assert found["tweak"].keys().isdisjoint({"left_alone", "elsewhere"})
 
 
 @pytest.mark.parametrize(
@@ -161,13 +115,6 @@ def test_what_did_not_come_back_is_not_said_to_be_restored(
     assert found["tweak"].get("left_alone", {}) == (
         {SWAPPINESS: ["33", "10"]} if result.left_alone else {}
     )
-
-
-def test_steps_are_equally_long_columns_with_warm_up_first() -> None:
-    steps = ran([step(0, 9.0, warmup=True), step(1, 0.5), step(2, 0.25)])["steps"]
-    assert steps["wall_s"] == [9.0, 0.5, 0.25]
-    assert steps["warmup"] == 1
-    assert {len(column) for name, column in steps.items() if name != "warmup"} == {3}
 
 
 def test_throughput_is_all_samples_over_all_time() -> None:
@@ -234,20 +181,6 @@ def test_a_failed_run_keeps_steps_and_last_lines_but_no_metrics() -> None:
     ] == ["Traceback", "MemoryError"]
 
 
-def test_telemetry_keeps_its_summary_and_why_a_source_is_missing() -> None:
-    found = opened()
-    seen = Telemetry({"cpu": [1.0, None]}, {"cpu_mean": 1 / 3}, {"nvml": "no driver"}, 10.0, 0.0001)
-    record.telemetry(found, seen)
-    assert found["telemetry"] == {
-        "summary": {"cpu_mean": 0.333333333},
-        "missing": {"nvml": "no driver"},
-        "devices": {},
-        "hz": 10.0,
-        "samples": 2,
-        "sampler_cpu_s": 0.0001,
-    }
-
-
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
 def test_rounding_keeps_what_a_sensor_means(value: float, count: int) -> None:
     rounded = record.rounded_columns({"x": [value, None], "n": [count]})
@@ -281,20 +214,6 @@ def test_a_tweak_set_is_recorded_with_the_hash_of_each_script() -> None:
         ],
         "warnings": ["odd"],
     }
-
-
-def test_a_study_is_recorded_with_the_blocks_it_was_given() -> None:
-    declared = Study(
-        "s", "Why?", ("idle",), ("one",), Metric("step_time_p10_s", "lower"), blocks=6, margin=0.05
-    )
-    assert record.study(declared, 2) == {
-        "question": "Why?",
-        "margin": 0.05,
-        "blocks": 2,
-        "primary": {"name": "step_time_p10_s", "better": "lower"},
-    }
-    both = ["stock", "stock-again"]
-    assert record.study(declared, 2, (), both) == record.study(declared, 2) | {"baseline": both}
 
 
 def test_with_turns_a_cell_counts_only_steps_under_its_set() -> None:

@@ -28,14 +28,6 @@ def test_the_order_differs_between_processes_and_is_reproducible(seed: int) -> N
     assert len(set(orders)) > 1
 
 
-def test_every_place_has_either_arm_about_equally_often() -> None:
-    """Each pair begins with "set" 1,000 times in 2,000; ±100 is 4.5 standard deviations (√500)."""
-    draws = [switch.switching(1, block).arms[::2] for block in range(2000)]
-    assert all(
-        abs(sum(arms[n] == "set" for arms in draws) - 1000) < 100 for n in range(switch.PAIRS)
-    )
-
-
 def test_steps_are_those_of_a_segment() -> None:
     """32 segments of 2 settle steps and 5 counted ones are 224; without --steps, 8 count."""
     assert (switch.switching(1, 1, 5).total, switch.switching(1, 1).total) == (224, 320)

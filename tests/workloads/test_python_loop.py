@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,13 +82,3 @@ sys.exit(str(sorted({{"torch", "transformers", "numpy", "psutil"}} & sys.modules
 """
     process = python(code)
     assert process.stderr.strip() == "[]"
-
-
-def test_more_words_take_longer_by_the_plan() -> None:
-    usual, twice = (
-        workloads.of(name).cell_s() for name in ("python_loop", "python_loop:words=768")
-    )
-    start = python_loop.PythonLoop(
-        {"batch_size": 0, "words": 0, "steps": 1, "warmup_steps": 0}
-    ).cell_s()
-    assert twice - start == pytest.approx(2 * (usual - start))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import workloads
-from fixtures.parameters import Parameter, canonical, joined, spelled
+from fixtures.parameters import Parameter, canonical, spelled
 from fixtures.terms import BadInput, Metric
 from fixtures.workloads import Workload
 from tests.workloads.made import beside
@@ -72,18 +72,6 @@ def test_a_variant_has_one_name(written: str, name: str) -> None:
     assert workloads.load(written).id == name
     assert workloads.load(name).id == name
     assert workloads.load(name).params == workloads.load(written).params
-
-
-@given(st.permutations([("size", "large"), ("readers", "3"), ("batch", "5")]), st.integers(0, 3))
-def test_however_it_is_written_it_is_the_same(parts: list[tuple[str, str]], taken: int) -> None:
-    chosen = dict(parts[:taken])
-    if chosen.get("readers") and "size" not in chosen:
-        chosen["size"] = "large"
-    names = {
-        workloads.load(joined("made", dict(order))).id
-        for order in (chosen.items(), reversed(chosen.items()))
-    }
-    assert len(names) == 1
 
 
 def test_what_makes_another_parameter_possible_stays_in_the_name() -> None:
@@ -177,11 +165,6 @@ def test_a_pattern_means_the_variants_that_have_its_parameters(
     pattern: str, name: str, *, meant: bool
 ) -> None:
     assert workloads.matches(pattern, name) is meant
-
-
-def test_a_pattern_with_an_unknown_parameter_is_refused() -> None:
-    with pytest.raises(BadInput, match="no parameter 'sise'"):
-        workloads.matches("made:sise=large", "made")
 
 
 def test_data_sets_of_all_variants_are_asked_for_at_once(
