@@ -21,9 +21,9 @@ from control.t_test import t_interval
 from .answer import Answer, Column, Line, Section, Table, Word, bullets, command, table_of
 from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
+from .compare import inside_margin, parts_ways, unseen, without_guards
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
 from .stats.effect import ROUNDING
-from .verdict import inside_margin, parts_ways, unseen, without_guards
 from .wording import (
     SPOKEN,
     as_long,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from control.names import first_few
 from control.t_test import ALPHA, LARGEST_LOG, t_interval
 
-from .stats.adjust import holm
-from .stats.effect import ROUNDING, moments
+from .stats.effect import ROUNDING, holm, moments
 from .terms import Refused, UnknownName
 from .wording import suggestion
 

@@ -1,4 +1,4 @@
-"""Machines of runs: whether two runs share the hardware, and how several runs differ."""
+"""Facts of runs' machines and plans, and how several runs differ in them."""
 
 from __future__ import annotations
 
@@ -6,74 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .wording import gpus_of
-
 if TYPE_CHECKING:
     from .terms import Run
-
-# The kernel reserves some memory, a newer one more: up to this difference, it is the same machine.
-SAME_MEMORY = 0.05
-GIB = 2.0**30
-
-
-@dataclass(frozen=True, slots=True)
-class MachineIdentity:
-    """Facts that identify a machine. A fact that is not recorded is None and equals only None."""
-
-    cpu_model: str | None
-    cpu_count: int | None
-    mem_total_bytes: int | None
-    gpus: tuple[str, ...]
-
-    def same_as(self, other: MachineIdentity) -> bool:
-        """Return whether a series may continue from one machine to the other."""
-        if (self.cpu_model, self.cpu_count, self.gpus) != (
-            other.cpu_model,
-            other.cpu_count,
-            other.gpus,
-        ):
-            return False
-        mine, theirs = self.mem_total_bytes, other.mem_total_bytes
-        if mine is None or theirs is None:
-            return mine is theirs
-        return abs(mine - theirs) <= SAME_MEMORY * max(mine, theirs)
-
-    def __str__(self) -> str:
-        parts = [
-            self.cpu_model,
-            self.cpu_count and f"{self.cpu_count} CPUs",
-            self.mem_total_bytes and f"{self.mem_total_bytes / GIB:.3g} GiB",
-            *self.gpus,
-        ]
-        return ", ".join(part for part in parts if part) or "unknown machine"
-
-
-def machine_of(facts: Mapping[str, object]) -> MachineIdentity:
-    model, count, memory = (
-        facts.get(name) for name in ("cpu_model", "cpu_count", "mem_total_bytes")
-    )
-    return MachineIdentity(
-        cpu_model=model if isinstance(model, str) else None,
-        cpu_count=count if isinstance(count, int) else None,
-        mem_total_bytes=memory if isinstance(memory, int) else None,
-        gpus=tuple(sorted(gpus_of(facts))),
-    )
-
-
-class Machines:
-    """The machines seen so far, by number; equal ones share a number."""
-
-    def __init__(self) -> None:
-        self.known: list[MachineIdentity] = []
-
-    def number_of(self, facts: Mapping[str, object]) -> int:
-        machine = machine_of(facts)
-        for number, one in enumerate(self.known):
-            if one.same_as(machine):
-                return number
-        self.known.append(machine)
-        return len(self.known) - 1
-
 
 # Group of facts → the names that belong to it, in display order; a machine's further facts are
 # "other".

@@ -9,8 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from .answer import Answer, Column, Line, Section, Table, table_of
-from .labels import TOLD_RATE, amount, own_names
-from .machine import machine_of
+from .labels import TOLD_RATE, amount, identity_of, own_names
 from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED, Quantity
 from .terms import Cell, Run, Setting
 from .wording import counted, digits
@@ -205,7 +204,7 @@ def _row(run: Run, cells: Sequence[Cell]) -> Row:
     kinds = Counter(setting.kind if setting.kind in SECTIONS else "other" for setting in changed)
     return {
         "run_id": run.run_id,
-        "machine": str(machine_of(run.machine)),
+        "machine": str(identity_of(run.machine)),
         "study": first.study,
         "workload": first.workload,
         "tweakset": first.tweakset,

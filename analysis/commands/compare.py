@@ -22,7 +22,7 @@ from analysis.compare import CompareOptions, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.files import damaged
 from analysis.pairing import metric_named
-from analysis.stats.adjust import ADJUSTMENTS
+from analysis.stats.effect import ADJUSTMENTS
 from analysis.subcommands import option, signature
 from analysis.terms import Comparison, Refused, UnknownName
 from analysis.wording import parse_names

@@ -57,9 +57,9 @@ def cv(
     runs (blocks, streams of the same jobs: how well is another day predicted?). In CSV the columns
     `configuration` and `run` name them. Fewer than five groups are refused.
     """
+    from analysis.studies.jobs.prediction.models import GROUPS, TooFew
     from analysis.studies.jobs.prediction.predictions import validated
     from analysis.studies.jobs.prediction.reading import read
-    from analysis.studies.jobs.prediction.models import GROUPS, TooFew
     from analysis.studies.jobs.prediction.validation import validate
 
     table = read(runs, response, without)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from analysis.compare import without_guards
 from analysis.summary import SECTIONS, changes
 from analysis.terms import Comparison, Effect, Metric, Run
-from analysis.verdict import without_guards
 from analysis.wording import number, spoken
 from control.names import undigested
 

@@ -7,7 +7,7 @@ on the logarithm of the ratio, so that neither time or throughput nor the baseli
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -267,3 +267,28 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
         if sd
         else (mean, mean, mean)
     )
+
+
+# Holm's adjustment suits the few contrasts of a study, Benjamini and Hochberg's a screen of many.
+def holm(ps: Sequence[float]) -> list[float]:
+    """Adjust by Holm (1979): multiply m p-values, ascending, by m, m - 1, …; keep their order."""
+    result, least = [0.0] * len(ps), 0.0
+    for rank, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        least = result[index] = max(least, min(1.0, (len(ps) - rank) * ps[index]))
+    return result
+
+
+def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
+    """Adjust by Benjamini-Hochberg (1995): multiply p of rank k of m by m / k; keep the order."""
+    result, most = [0.0] * len(ps), 1.0
+    for rank, index in reversed(
+        list(enumerate(sorted(range(len(ps)), key=ps.__getitem__), start=1))
+    ):
+        most = result[index] = min(most, len(ps) / rank * ps[index])
+    return result
+
+
+ADJUSTMENTS: dict[str, Callable[[Sequence[float]], list[float]]] = {
+    "holm": holm,
+    "bh": benjamini_hochberg,
+}

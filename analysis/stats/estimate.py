@@ -14,8 +14,7 @@ from typing import TypeVar
 from analysis.terms import Effect, NotComparable
 from control.t_test import ALPHA, LARGEST_LOG, t_interval
 
-from .adjust import holm
-from .effect import ROUNDING, interval, moments
+from .effect import ROUNDING, holm, interval, moments
 
 Key = TypeVar("Key")
 

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.arms import BASELINE
 from analysis.arms import Arm as Side
-from analysis.compare import CompareOptions, compare, compare_arms
+from analysis.compare import CompareOptions, compare, compare_arms, judge
 from analysis.ending import ending
 from analysis.load import from_json
 from analysis.studies.gate.gate import judge as judge_gate
@@ -19,7 +19,6 @@ from analysis.studies.gate.session import SessionGate
 from analysis.studies.keys.effects import effects_of
 from analysis.studies.plan.plan import Goal, plan
 from analysis.terms import Comparison, Refused, Run
-from analysis.verdict import judge
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, in_turns, saved_run
 
 BOTH = ("stock", "stock-again")

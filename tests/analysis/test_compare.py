@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.checks import same_value, warnings_of
-from analysis.compare import compare
+from analysis.compare import compare, judge
 from analysis.load import from_json
 from analysis.terms import Comparison, Run, Setting, UnknownName, Verdict
-from analysis.verdict import judge
 from control.t_test import detectable_gain
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 

@@ -16,7 +16,7 @@ from analysis.__main__ import main
 from analysis.again import recipe
 from analysis.answer import Line, Table
 from analysis.checks import warnings_of
-from analysis.compare import compare
+from analysis.compare import Unseen, compare, unseen
 from analysis.compare_answer import answer_of
 from analysis.labels import amount
 from analysis.load import from_json
@@ -24,7 +24,6 @@ from analysis.render import csv as as_csv
 from analysis.render.text import render
 from analysis.studies.plan.plan import DAY_S, Goal, plan
 from analysis.terms import Comparison, Metric, Run
-from analysis.verdict import Unseen, unseen
 from analysis.wording import listed, percent, place_of, probability, size, speed, unsigned
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 

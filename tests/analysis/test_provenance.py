@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.machine import Machines, ProvenanceChange, differences, facts, machine_of
+from analysis.labels import Machines, identity_of
+from analysis.machine import ProvenanceChange, differences, facts
 from tests.analysis.report.pages import SWAPPINESS, read
 from tests.synthetic import STOCK, Arm, Made
 
@@ -124,7 +125,7 @@ OTHER: list[dict[str, object]] = [
 
 
 def test_only_host_kernel_and_a_little_memory_leave_the_hardware() -> None:
-    alike = [machine_of(FACTS).same_as(machine_of(FACTS | facts)) for facts in (*SAME, *OTHER)]
+    alike = [identity_of(FACTS).same_as(identity_of(FACTS | facts)) for facts in (*SAME, *OTHER)]
     assert alike == [True] * len(SAME) + [False] * len(OTHER)
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.arms import distinct, no_copies
 from analysis.compare import CompareOptions, compare
-from analysis.machine import Machines, machine_of
-from analysis.stats.adjust import holm
+from analysis.labels import Machines, identity_of
+from analysis.stats.effect import holm
 from analysis.terms import AppliedKeys, Cell, Comparison, Metric, Refused, Run
 from analysis.wording import counted
 from control.names import first_few, undigested
@@ -141,7 +141,7 @@ class MetaAnalysis:
 
 COLUMNS: Mapping[str, Callable[[Run], str]] = {
     "day": lambda run: run.started_utc[DAY],
-    "machine": lambda run: f"{run.machine.get('hostname', '')} {machine_of(run.machine)}".strip(),
+    "machine": lambda run: f"{run.machine.get('hostname', '')} {identity_of(run.machine)}".strip(),
     "kernel": lambda run: str(run.machine.get("kernel_release") or ""),
     "cpu": lambda run: str(run.machine.get("cpu_model") or ""),
     "torch": lambda run: next(

@@ -30,7 +30,7 @@ from analysis.checks import warnings_of
 from analysis.compare import CompareOptions, compare, compare_arms, failed_guards
 from analysis.labels import label_of
 from analysis.pairing import primary_of
-from analysis.stats.adjust import holm
+from analysis.stats.effect import holm
 from analysis.studies import hooks
 from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
 from analysis.wording import (

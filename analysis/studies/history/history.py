@@ -14,12 +14,11 @@ import numpy as np
 
 from analysis.arms import SHOWN_NAMES
 from analysis.checks import must_be_sound
-from analysis.labels import TOLD_RATE
-from analysis.machine import Machines
+from analysis.labels import TOLD_RATE, Machines
 from analysis.pairing import metric_named
 from analysis.plain import PLACE, moment
-from analysis.stats.adjust import benjamini_hochberg
 from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points, odd_end
+from analysis.stats.effect import benjamini_hochberg
 from analysis.terms import Cell, Metric, NotComparable, Refused, Run, SavedWorkload
 from control.names import first_few
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from analysis.stats.adjust import holm
+from analysis.stats.effect import holm
 from analysis.stats.estimate import Change, Mean, change_of, contrast, mean_of
 from analysis.terms import AGAIN, STOCK, NotComparable
 from analysis.wording import counted

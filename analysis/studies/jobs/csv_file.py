@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta
 
 from analysis.files import read_text
+from analysis.labels import Machines
 from analysis.load import load_each
-from analysis.machine import Machines
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
 from analysis.contrasts import NOT_POSITIVE, SAME
-from analysis.machine import machine_of
+from analysis.labels import identity_of
 from analysis.stats.effect import moments
 from analysis.terms import Refused, Run, Unreadable
 from analysis.wording import bracket, counted, digits, probability
@@ -90,7 +90,7 @@ class PlayedStream:
 
 def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> list[PlayedStream]:
     """Convert a run's streams for the simulator; add a line to `refused` for unusable ones."""
-    machine = str(machine_of(run.machine))
+    machine = str(identity_of(run.machine))
     usable = []
     for stream in streams:
         try:

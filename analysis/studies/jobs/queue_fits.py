@@ -14,7 +14,7 @@ import scipy.stats
 from analysis.answer import Answer, Column, Line, Section, Table, bullets, table_of
 from analysis.contrasts import FEWEST
 from analysis.plain import one_line
-from analysis.stats.adjust import holm
+from analysis.stats.effect import holm
 from analysis.terms import Refused
 from analysis.wording import counted, tiny
 from control.called import JUDGE

@@ -23,8 +23,8 @@ from analysis.arms import distinct as distinct_runs
 from analysis.arms import times_of
 from analysis.checks import lost_cells
 from analysis.formats.checked import Part
+from analysis.labels import Machines
 from analysis.load import load_each, read_each
-from analysis.machine import Machines
 from analysis.terms import AGAIN, STOCK, Cell, Refused, Run, Unreadable
 from analysis.wording import counted
 from control.saved import Count, Ordinal

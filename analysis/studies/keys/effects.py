@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from analysis.arms import Arm, declared_baseline
+from analysis.compare import GUARD
 from analysis.pairing import metric_named, value_of
-from analysis.stats.adjust import benjamini_hochberg, holm
-from analysis.stats.effect import ROUNDING, moments
+from analysis.stats.effect import ROUNDING, benjamini_hochberg, holm, moments
 from analysis.stats.linear import FEWEST_CELLS, VariationRow
 from analysis.terms import AGAIN, NotComparable, Run
-from analysis.verdict import GUARD
 from analysis.wording import number, percent, probability
 from control.names import first_few
 from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_interval, t_tail

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.stats.adjust import holm
+from analysis.stats.effect import holm
 from analysis.terms import Refused
 from analysis.wording import digits, number, percent, probability, speed, unsigned
 from control.names import first_few

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.checks import different_data
-from analysis.compare import compare
+from analysis.compare import ONE_RUN, compare, without_guards
 from analysis.stats.power import (
     FEWEST,
     blocks_needed,
@@ -18,7 +18,6 @@ from analysis.stats.power import (
     spread_interval,
 )
 from analysis.terms import Cell, Comparison, Metric, Refused, Run
-from analysis.verdict import ONE_RUN, without_guards
 from control.t_test import ALPHA, POWER, detectable_gain
 
 DAY_S = 86_400  # machines are rarely exclusive, or stable, for longer

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analysis.compare import ONE_RUN
 from analysis.load import load
 from analysis.plots import forest
 from analysis.plots.scene import Scene, scene_of
-from analysis.verdict import ONE_RUN
 from tests.analysis.plots.reading import lines_of, points, said
 from tests.deeptweak_like import Like, directory
 

@@ -11,9 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from analysis.stats.adjust import ADJUSTMENTS, benjamini_hochberg, holm
 from analysis.stats.effect import (
+    ADJUSTMENTS,
     ENOUGH_PROCESSES,
+    benjamini_hochberg,
+    holm,
     paired_effect,
     switched_effect,
     two_sample_effect,

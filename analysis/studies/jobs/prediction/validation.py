@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from analysis.stats.adjust import holm
+from analysis.stats.effect import holm
 from analysis.studies.jobs.estimates import Figure
 from analysis.terms import Refused
 from analysis.wording import unsigned

@@ -15,7 +15,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.stats.adjust import holm
+from analysis.stats.effect import holm
 from analysis.studies.io.design import factors_of
 from analysis.studies.io.effects import Analysis, IoEffect, analyse
 from analysis.studies.io.figures import IoFigure, Judged, judge

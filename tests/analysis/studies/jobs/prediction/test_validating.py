@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.stats.adjust import holm
+from analysis.stats.effect import holm
 from analysis.studies.jobs.prediction.models import Measurement, TooFew, ridge, table
 from analysis.studies.jobs.prediction.validation import (
     HeldOut,
