@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.parameters import canonical
-from fixtures.studies.io import formats, models
+from fixtures.studies.io import models
 from fixtures.studies.io.parameters import PARAMETERS, complete
 from fixtures.terms import BadInput
 
@@ -47,15 +47,6 @@ def test_steps_are_what_is_left_when_surplus_samples_are_dropped(
 ) -> None:
     """336 samples / 7 / P, rounded down."""
     assert complete({"processes": processes})["steps_per_epoch"] == steps
-
-
-def test_samples_are_scaled_by_files_before_samples_per_file() -> None:
-    """bert: 500 files of 313 532 samples; 1/100 is 5 files, 1/50 000 is 3135 samples in one."""
-    of = [complete({"model": "bert", "sample_scale": scale}) for scale in ("0.01", "0.00002")]
-    assert [(p["num_files_train"], p["num_samples_per_file"]) for p in of] == [
-        (5, 313532),
-        (1, 3135),
-    ]
 
 
 def test_given_values_are_not_scaled_and_keep_relative_spread() -> None:
@@ -112,13 +103,6 @@ def test_checkpoints_follow_the_models_schedule_within_the_run() -> None:
         ("off", 0),
         ("on", 250),
     ]
-
-
-@pytest.mark.parametrize("form", formats.names())
-def test_the_transfer_size_is_ours_to_choose_or_the_librarys(form: str) -> None:
-    assert complete({"format": form})["transfer_size"] == (
-        262144 if formats.load(form).uses_transfer_size else 0
-    )
 
 
 REFUSED: dict[str, tuple[Mapping[str, str], str]] = {

@@ -41,7 +41,6 @@ class MonitoredCell:
     base: str = ""
     kind: str = ""
     params: Mapping[str, object] = field(default_factory=dict)
-    version: str | None = None
     monitor: Mapping[str, float] = field(default_factory=dict)
     usage: Mapping[str, float] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -149,7 +148,6 @@ def _read_cell(cell: Cell) -> MonitoredCell:
         base=record["base"] or "",
         kind=record["kind"] or "",
         params=record["params"],
-        version=record["version"],
         monitor=_known(of_monitor, (*MONITOR, START_CPU, AT_WORK)),
         usage=_known(cell.usage, USAGE),
         missing=missing,

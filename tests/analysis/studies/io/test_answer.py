@@ -157,11 +157,3 @@ def test_a_copy_of_stock_that_differs_is_said() -> None:
     )
     quiet = findings(studied(io_runs(CROSSED)))
     assert not [line for line in quiet if line.startswith("A/A")]
-
-
-def test_a_set_on_some_configurations_is_judged_on_them_alone() -> None:
-    runs = [
-        run for run in io_runs(CROSSED) if run.tweakset != SMALL or run.overrides["format"] == "raw"
-    ]
-    found = studied(runs)
-    assert {one.rest for one in found.contrasts.tweaks} == {"raw"}

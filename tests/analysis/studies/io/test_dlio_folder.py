@@ -121,13 +121,6 @@ def test_the_first_wait_after_a_checkpoint_is_put_back(tmp_path: Path) -> None:
     assert second.load_s == pytest.approx((0.3, 0.02, 0.02, 0.02))
 
 
-def test_environments_and_other_hidden_folders_are_not_searched(tmp_path: Path) -> None:
-    folder(tmp_path / ".cache" / "old", Made())
-    folder(tmp_path / "new", Made(after_s=60))
-    (tmp_path / "new" / "notes.json").write_text("{}")
-    assert [run.started_utc for run in read(tmp_path)] == ["2026-01-01T00:01:00+00:00"]
-
-
 MISSING = ("summary.json", "0_output.json", "1_output.json", "1_per_epoch_stats.json")
 CUT = ("summary.json", "0_output.json", "1_per_epoch_stats.json", ".hydra/config.yaml")
 EDITED = (

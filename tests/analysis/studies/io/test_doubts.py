@@ -16,11 +16,9 @@ from analysis.studies.io.figures import (
     EVERY,
     OVERSLEPT,
     WARM_AT_LEAST,
-    describe_oversleep,
     judge,
     judged_alike,
 )
-from analysis.studies.io.study import study
 from fixtures.studies.io import pagecache
 from tests.dlio_like import epoch, io_run
 from tests.made_io import MadeIo, saved_io
@@ -100,22 +98,6 @@ def test_where_no_sleep_ended_late_utilisation_is_as_dlio_has_it() -> None:
     assert [
         one.nominal for one in judged_alike([judge(run) for run in (near, beyond, elsewhere)])
     ] == [True, True, False]
-
-
-def test_a_set_that_only_delays_sleeps_leaves_utilisation_alone(
-    snapshot: SnapshotAssertion,
-) -> None:
-    """Same samples/s, and sleeps 1.5 times as long under one set: AU gains no point."""
-    runs = [
-        overslept(run, 1.5) if run.params["cache"] == "cold" else run
-        for run in made_runs(replace(MADE, epochs=1))
-    ]
-    found = study("made.json", [judge(run) for run in runs])
-    values = {one.run.id: one.value("au_whole_percent") for one in found.cells}
-    plain = {one.run.id: one.value("samples_per_s_whole") for one in found.cells}
-    ratios = [(values[name] or 0) / (plain[name] or 1) for name in values]
-    assert max(ratios) == pytest.approx(min(ratios))
-    assert describe_oversleep(found.cells) == snapshot
 
 
 def test_a_computation_that_was_drawn_at_random_is_no_late_sleep() -> None:
