@@ -26,9 +26,9 @@ from .grid import (
 
 FEW = 4
 CLOSE_R2 = 0.8
-VISIBLE = 0.0005  # of a share written with three decimals
-ACROSS = 12  # columns of blocks side by side
-MISSING = Word("–")  # a missing figure in a row with others
+VISIBLE = 0.0005
+ACROSS = 12
+MISSING = Word("–")
 SIZE = (Column("blocks", "blocks"), Column("threads", "threads"))
 LEGEND = (
     (
@@ -295,7 +295,6 @@ def _bounds(findings: Findings) -> Iterator[str]:
             f"{first_few(places, FEW)}; see below."
         )
     else:
-        # Each sample counts once, not once per share.
         counts = {bound: count for bound, (count, _) in bounds.tested.items()}
         single = [count for bound, count in counts.items() if "share" not in bound]
         yield (

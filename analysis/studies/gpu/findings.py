@@ -49,10 +49,10 @@ FEWEST = 3  # cells needed for a line
 FALLS = 0.01  # five times the largest rounding error
 ALIKE = FALLS  # smaller differences between cells may be rounding: no slope is fitted
 HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC = 90.0, 0.3, 0.1
-ROUNDING = 0.002  # of two figures with three decimals
-DUTY_TOLERANCE = 0.01  # the duty is measured, too
-NEAR = 0.02  # tolerance of a prediction
-WARP, MOST_BLOCKS = 32, 32  # threads in a warp; blocks on an SM
+ROUNDING = 0.002
+DUTY_TOLERANCE = 0.01
+NEAR = 0.02
+WARP, MOST_BLOCKS = 32, 32
 SHARES = (GRACT, SMACT, SMOCC, TENSOR, DRAM)
 
 
@@ -246,9 +246,6 @@ def _launches(cells: Sequence[GridCell]) -> dict[Size, float]:
     usual, times = Counter(known.values()).most_common(1)[0] if known else (0.0, 0)
     others = {size: count for size, count in sorted(known.items()) if count != usual}
     return others if 2 * times > len(known) else {}
-
-
-# Bounds: physical limits.
 
 
 def limits(size: Size, chip: Chip) -> tuple[float, float, float] | None:

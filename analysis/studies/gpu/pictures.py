@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 GRID_TITLE = "The same kernels in three metrics"
 HEADS = {UTILIZATION: "Utilisation, %", GRACT: "GRACT", SMACT: "SMACT", SMOCC: "SMOCC"}
-SCALES = {UTILIZATION: 100.0}  # for the others the maximum is 1
+SCALES = {UTILIZATION: 100.0}
 SHADES = LinearSegmentedColormap.from_list(
     "house", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"]
 )
@@ -128,8 +128,6 @@ def _maps(sheet: Page, top: float, grid: KernelGrid) -> None:
     sheet.text(GRID_LEFT - 0.07, top + HEAD_IN - 0.2, "blocks", color=QUIET, **right)
 
 
-# Relations between metrics, one dot per kernel.
-
 RELATIONS_TITLE = "Relations between GPU metrics"
 RELATIONS = SmallPanels(3, above=0.28, tall=1.72, below=BELOW, left=0.5, gap=0.12)
 COURSES = SmallPanels(1, above=0.28, tall=2.1, below=BELOW, left=0.5)
@@ -212,7 +210,7 @@ def _course(panel: SmallPanel, title: str, grid: KernelGrid, looks: Looks) -> No
         axes.text(blocks[-1], 1.03, bound, fontsize=SMALL, **style)
     axes.set_xscale("log", base=2)
     axes.set(xlabel="blocks", ylabel="SMACT", ylim=(-0.03, 1.18))
-    shown: list[int] = []  # numbers that fit below the axis without overlap
+    shown: list[int] = []
     for many in blocks:
         shown += [many] if not shown or many >= 1.7 * shown[-1] else []
     ticks(axes, "x", shown, lambda value: f"{value:.0f}")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from .effects import Analysis
 
-MOST_LOST = 3  # omitted cells that are listed
+MOST_LOST = 3
 FIRST = {RATE: "samples/s", WHOLE: "AU whole %"}
 SECOND = {
     STEADY: "AU steady %",
@@ -172,9 +172,6 @@ def pictures(studies: Sequence[IoStudy], folder: Path) -> dict[str, str]:
     return draw_into(
         folder, {name: partial(picture.draw, scene) for name, picture in known.items()}
     )
-
-
-# One source.
 
 
 def answer(study: IoStudy, *, brief: bool = False) -> Answer:

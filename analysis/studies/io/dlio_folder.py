@@ -23,7 +23,7 @@ from analysis.files import read_whole
 from analysis.formats.checked import Part
 from analysis.plain import one_line
 from analysis.terms import Unreadable
-from control.saved import Count, Duration, Positive  # needed by msgspec at run time
+from control.saved import Count, Duration, Positive
 
 from .terms import (
     EXCLUDED_END_STEPS,
@@ -39,7 +39,7 @@ SUMMARY = "summary.json"
 HYDRA_FILES = ("hydra.yaml", "overrides.yaml")
 DAMAGED = "it was damaged or cut short: run DLIO again, or copy the folder from its source"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
-STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # hydra's name of a run's folder
+STAMPED = re.compile(r"\d{4}(-\d\d){5}")
 BLOCK = re.compile(r"block(\d+)")
 CHECKPOINT = re.compile(r"(?:save_)?ckpt(\d+)")
 CHECKPOINTS = "workflow.checkpoint"
@@ -232,9 +232,6 @@ def _inner(part: Part, name: str) -> Part:
     return part.at(name)
 
 
-# The run's configuration.
-
-
 @dataclass
 class Config:
     """The parameters of one run, and its overrides: DLIO's dotted key without `workload.` → text.
@@ -317,7 +314,7 @@ def _flat(sections: Mapping[object, object], notes: list[str], *, old: bool) -> 
                 del values[ignored]
         params |= {OLD_NAMES.get(key, key): value for key, value in values.items()}
     for name in ("file_shuffle", "sample_shuffle"):
-        if params.get(name) is False:  # YAML `off`
+        if params.get(name) is False:
             params[name] = "off"
     return params
 
@@ -347,9 +344,6 @@ def _moment(part: Part, name: str) -> datetime:
         part.refuse(f"has {name} = {text!r}, but a time is expected", DAMAGED)
 
 
-# The step lists of its ranks and the surrounding time stamps.
-
-
 def _rank_files(folder: Path, processes: int) -> list[tuple[int, Path, Path]]:
     """Find each rank's step lists and stamps, in the folder or in a sibling of DLIO 2.0.0.
 
@@ -360,7 +354,6 @@ def _rank_files(folder: Path, processes: int) -> list[tuple[int, Path, Path]]:
         for path in folder.parent.iterdir()
         if path != folder and path.is_dir() and not (path / SUMMARY).exists()
     ]
-    # Nearest in time first.
     siblings.sort(key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name)))
     shared, result = folder / "per_epoch_stats.json", []
     for rank in range(processes):

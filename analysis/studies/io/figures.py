@@ -22,7 +22,7 @@ ROUNDING = 0.005  # of an epoch: tolerated disagreement of the clocks of steps a
 DLIO_UNCOUNTED_STEPS = 2  # hard-coded in DLIO since 2.0.0, whatever is excluded
 STEADY, WHOLE, RATE = "au_steady_percent", "au_whole_percent", "samples_per_s_whole"
 AU, SHARES = (STEADY, WHOLE), ("first_step_share", "barrier_share")
-ASKED = {name: f"{name}_asked" for name in AU}  # with the configured computation time
+ASKED = {name: f"{name}_asked" for name in AU}
 WAYS = ("steady", "whole", "dlio")
 CHECKPOINT, OVERSLEEP = "checkpoint_gb_per_s", "oversleep"
 
@@ -35,7 +35,7 @@ COLD_FETCHES, WARM_FETCHES = (0.95, 1.05), 0.01
 # to a cold one (one page of a library reads up to `read_ahead_kb` around it).
 OWN_BYTES, OWN_COLD_BYTES = 1_000_000, 64_000_000
 LEAST_RETAINED = 10
-HIGHEST_AU_PERCENT = 100.5  # the computation's clock may slightly exceed the epoch's
+HIGHEST_AU_PERCENT = 100.5
 # A sleep that ends late is waiting, which readers use. Quiet machines sleep 0.1 % longer.
 OVERSLEPT = 1.05
 OF_DLIO = ("samples_per_s_dlio", "mb_per_s_nominal_dlio")
@@ -46,8 +46,8 @@ EVERY = (
     *SHARES,
     *("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s"),
 )
-LOW, HIGH = 0.995, 1.005  # tolerance of the identity: ranks compute unequally long
-OMITTED = {"epochs", "checkpoints", "dlio_counts_all"}  # from a run for programs
+LOW, HIGH = 0.995, 1.005
+OMITTED = {"epochs", "checkpoints", "dlio_counts_all"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,6 @@ class Judged:
 def judge(run: IoRun) -> Judged:
     jobs = [_job_figures(job, run) for job in _job_epochs(run)]
     objections = list(doubts(run)) if jobs else []
-    # Reported first.
     objections.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
     awake = [doubt for doubt in objections if doubt.kind != OVERSLEEP]
     responses = {name: _figure(name, name, jobs, objections) for name in EVERY}
@@ -156,9 +155,6 @@ def _figure(
     refused = (f"{doubt.kind}: {doubt.reason}" for doubt in against if name in doubt.refuses)
     reason = (next(refused, None) if values else None) or cannot_be(name, values)
     return IoFigure(fmean(values) if reason is None else None, reason, tuple(values))
-
-
-# The formulas.
 
 
 def _job_epochs(run: IoRun) -> list[list[list[Epoch]]]:

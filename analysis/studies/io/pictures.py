@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .study import Configuration, IoStudy
     from .terms import IoRun
 
-    Means = Mapping[tuple[str, ...], Mean]  # by level of format and cache
+    Means = Mapping[tuple[str, ...], Mean]
 
 IO = frozenset({"io"})
 LOOKS: dict[str, Style] = {
@@ -75,7 +75,7 @@ def parts_of(scene: Scene) -> list[IoPart]:
             if row.tweakset == STOCK and row.responses[RATE].value is not None
         ]
         title = f"run {run.run_id}" if run else Path(study.origin).name or study.origin
-        if run is None:  # neighbours differ in one parameter
+        if run is None:
             rows.sort(key=_natural)
         if rows:
             parts.append(IoPart(study, run, title, rows))
@@ -131,7 +131,7 @@ class LevelPanel(NamedTuple):
     lines: Sequence[tuple[Style, Sequence[tuple[float, Ends]]]]
     most: float | None
     across: str = ""
-    head: str = ""  # over this panel and the next
+    head: str = ""
 
 
 SIDES = SmallPanels(2, above=0.1, tall=1.6, below=0.5, left=0.62, gap=0.25)
@@ -186,7 +186,6 @@ def io_processes(scene: Scene) -> Plot:
         known(ends_of(row.responses[name], 1 / 1024) for row in rows for name in NOMINAL.values()),
         default=1.0,
     )
-    # One scale for all, for comparison.
     kinds = (
         ("AU, %", {name: name for name in styles}, 1.0, 104.0),
         ("GiB/s, nominal", NOMINAL, 1 / 1024, highest),

@@ -155,9 +155,6 @@ def mean_of(response: str, cells: Sequence[Judged]) -> Estimate:
     return replace(mean or Estimate(), missing=missing)
 
 
-# Tweak sets, and configurations, block by block.
-
-
 def gains(frame: pd.DataFrame, arm: str, baseline: object, by: Sequence[str]) -> pd.DataFrame:
     """Compare samples/s of each level of an arm with the baseline's, paired by block.
 
@@ -254,6 +251,5 @@ def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
         "after": math.fsum(after) / len(after) if after else None,
         "asked": of_data_set("rchar_bytes", len(ranks)),
         "fetched": of_data_set("read_bytes", len(ranks)),
-        # Machine-wide: one rank reports it for all.
         "device": of_data_set("device_read_bytes", epochs),
     }

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-MIB = 2.0**20  # DLIO's "MB"
-GIB = 2.0**30  # and its "GB"
+MIB = 2.0**20
+GIB = 2.0**30
 # DLIO's defaults, unless configured otherwise (`metric.exclude_start_steps`,
 # `metric.exclude_end_steps`).
 EXCLUDED_START_STEPS, EXCLUDED_END_STEPS = 1, 0
-PREFETCH_FACTOR = 2  # batches prefetched per reader: the DataLoader's default
+PREFETCH_FACTOR = 2
 
 
 @dataclass(frozen=True, slots=True)

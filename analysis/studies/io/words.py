@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .study import IoContrast
     from .terms import IoRun
 
-MOST = 3  # names or figures per line
+MOST = 3
 
 
 def change_text(response: str, change: Estimate) -> str:
@@ -52,7 +52,6 @@ def findings(study: IoStudy) -> list[str]:
     groups = {state: by_name(members) for state, members in states.items()}
     several = {state: own for state, own in groups.items() if len(own) > 1}
     fastest, tweaked = [*_fastest(several or groups)], [*_tweak_sets(study)]
-    # Without several configurations, the run is about tweak sets.
     return fastest + tweaked if several else tweaked + fastest
 
 

@@ -27,7 +27,7 @@ from analysis.wording import digits, unsigned
 if TYPE_CHECKING:
     from .study import MonitoredArm
 
-LINEAR = 1.0  # percent around 0 with a linear scale; beyond, the scale is logarithmic
+LINEAR = 1.0
 TICKS = (
     (0.0, 0.5, 1.0, 3.0),
     (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
@@ -139,7 +139,7 @@ def _percents(axes: Axes, arms: Sequence[MonitoredArm], margin: float) -> None:
     )
     axes.set_xlim(low, high)
     axes.set_xscale("symlog", linthresh=LINEAR, linscale=0.7)
-    for places in TICKS:  # the finest with enough reach and few enough ticks
+    for places in TICKS:
         shown = sorted(
             tick for tick in {*places, *(-place for place in places)} if low <= tick <= high
         )

@@ -10,7 +10,7 @@ from analysis.plain import one_line
 from analysis.terms import Cell, Metric, Run
 
 MONITOR = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "start_s", "stop_s")
-START_CPU = "start_cpu_s"  # the part of `cpu_s` spent on its start
+START_CPU = "start_cpu_s"
 AT_WORK = "at_work_s"  # for a monitor stopped in some segments, its active time
 USAGE = (
     "wall_s",
@@ -24,7 +24,7 @@ USAGE = (
 )
 INTERVAL, RATE = "interval_s", "hz"
 CPU = Metric("cpu_s_per_step", "lower")
-ALL_CPU, ENERGY = "all_cpu_s", "energy_j"  # metrics besides those of the steps
+ALL_CPU, ENERGY = "all_cpu_s", "energy_j"
 INSIDE = "inside"
 
 

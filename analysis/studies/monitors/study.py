@@ -24,7 +24,7 @@ PLACEBO = "placebo"
 KINDS = (INSIDE, "beside", "around")
 COPY = "none again (A/A)"
 WALL = "step_time_mean_s"
-FINE = 0.10  # a smaller overhead has two decimals
+FINE = 0.10
 # Half an A/A interval; above it, "no effect" is not claimed for a workload. This is the study's
 # limit, not the margin.
 WIDEST = 0.03
@@ -36,7 +36,7 @@ SAID: dict[State, str] = {
     "missing": "no A/A",
 }
 PEAK, LOAD = "peak_rss_bytes", "load_average_1min"
-OWN = ("cpu_s", "samples", PEAK, "written_bytes", "start_s", "stop_s")  # reported as medians
+OWN = ("cpu_s", "samples", PEAK, "written_bytes", "start_s", "stop_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +217,7 @@ def _workload(
         )
         arms.append(arm)
     turns = [row for row in rows.values() if row.processes]
-    units = "blocks"  # counted by n; processes if monitors took turns inside them
+    units = "blocks"
     if turns:
         units = (
             "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
