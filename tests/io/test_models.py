@@ -54,20 +54,6 @@ def test_in_its_real_size_a_job_is_what_dlio_has(name: str) -> None:
     assert tuple(params[key] for key in KEYS) == OF_DLIO[name]
 
 
-def test_jobs_have_dlios_names_and_models_a_usual_accelerator() -> None:
-    usual = {
-        "unet3d": "h100",
-        "resnet50": "h100",
-        "cosmoflow": "h100",
-        "bert": "v100",
-        "megatron_deepspeed": "LLNL",
-    }
-    assert set(models.available()) == {*OF_DLIO, *usual}
-    assert {name: models.load(name).name for name in usual} == {
-        name: f"{name}_{on}" for name, on in usual.items()
-    }
-
-
 NO_NUMBER = "batch_size is .*; must be a number"
 BAD = {
     "no YAML": ("a: [1", "broken YAML: did not find"),

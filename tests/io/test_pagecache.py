@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from fixtures.studies.io import pagecache
-from fixtures.studies.io.pagecache import BytesRead
 from fixtures.terms import Refused
 
 HOUSE = Path(__file__).parents[2]
@@ -79,15 +78,12 @@ def files(disk: Path) -> list[Path]:
 
 
 def test_files_are_made_cold_and_warm_and_left_alone(files: list[Path]) -> None:
-    """As mincore sees them, though just written and dirty; only evicting has a time."""
+    """As mincore sees them, though just written and dirty."""
     cold = pagecache.ensure_state("cold", files)
-    assert cold.resident <= 0.01
-    assert cold.evicted_s is not None
-    assert pagecache.ensure_state("as_found", files).resident == pytest.approx(
-        cold.resident, abs=0.01
-    )
-    assert pagecache.ensure_state("warm", files) == pagecache.CacheState(1.0)
-    assert pagecache.ensure_state("as_found", files) == pagecache.CacheState(1.0)
+    assert cold <= 0.01
+    assert pagecache.ensure_state("as_found", files) == pytest.approx(cold, abs=0.01)
+    assert pagecache.ensure_state("warm", files) == 1.0
+    assert pagecache.ensure_state("as_found", files) == 1.0
 
 
 @pytest.mark.parametrize(("state", "fraction"), [("cold", 0.011), ("warm", 0.989)])
@@ -179,7 +175,10 @@ IO = (
 def test_a_process_has_what_its_file_says(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self/io").write_text(IO)
-    assert pagecache.by_process(tmp_path) == BytesRead(rchar=3000, read_bytes=4096)
+    counts = pagecache.by_process(tmp_path)
+    assert counts == {"rchar_bytes": 3000, "read_bytes": 4096}
+    assert pagecache.since({"rchar_bytes": 1000, "read_bytes": 0}, counts)["rchar_bytes"] == 2000
+    assert set(pagecache.since({}, counts).values()) == {None}
 
 
 def made_device(sys_: Path, folder: Path, *, partition: bool) -> Path:

@@ -50,15 +50,3 @@ def test_the_program_is_told_the_parameter_and_the_process(name: str) -> None:
     assert f" {SAID[name]} " in f" {' '.join(command)} "
     # These watch the whole machine.
     assert ("4711" in command) == (known.base not in ("nvidia_smi", "dcgmi"))
-
-
-@pytest.mark.parametrize("name", sorted(RANGES))
-def test_what_wrote_nothing_took_no_samples_and_is_not_at_work(name: str, tmp_path: Path) -> None:
-    """Missing is missing: no file, no count."""
-    known = monitor.load(name)
-    assert known.samples(tmp_path) is None
-    assert known.watches(tmp_path) is False
-    for stream in ("stdout", "stderr"):
-        (tmp_path / stream).touch()
-    assert not known.samples(tmp_path)
-    assert known.watches(tmp_path) is False

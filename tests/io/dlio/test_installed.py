@@ -108,7 +108,6 @@ def test_every_dlio_parameter_is_given_by_a_key_that_dlio_reads() -> None:
 @pytest.mark.parametrize(
     ("given", "key", "value"),
     [
-        ({"prefetch_size": "8"}, "reader.prefetch_size", "8"),
         ({}, "reader.prefetch_size", "0"),  # unset: torch's own factor of 2
         (
             {"format": "tfrecord", "read_threads": "3"},
@@ -116,9 +115,6 @@ def test_every_dlio_parameter_is_given_by_a_key_that_dlio_reads() -> None:
             "6",
         ),  # TensorFlow's is of batches
         ({"format": "tfrecord"}, "framework", "tensorflow"),
-        ({"format": "npz"}, "reader.data_loader", "pytorch"),
-        ({"file_shuffle": "off"}, "reader.file_shuffle", "off"),
-        ({"checkpoint": "on"}, "workflow.checkpoint", "True"),
         ({"checkpoint": "on"}, "checkpoint.steps_between_checkpoints", "-1"),
         (
             {"checkpoint": "on", "steps_between_checkpoints": "4"},
@@ -130,10 +126,7 @@ def test_every_dlio_parameter_is_given_by_a_key_that_dlio_reads() -> None:
             "checkpoint.checkpoint_after_epoch",
             "2",
         ),
-        ({}, "workflow.checkpoint", "False"),
         ({}, "checkpoint.model_size", "10240"),  # it makes the tensors even where it writes none
-        ({}, "train.total_training_steps", "-1"),
-        ({}, "train.seed", "7"),
         ({}, "workflow.evaluation", "False"),
     ],
 )

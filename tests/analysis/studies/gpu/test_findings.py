@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -151,15 +149,6 @@ def test_a_broken_bound_is_named_with_its_samples() -> None:
         assert {one.bound: (one.count, one.of) for one in found.violations}[bound] == (count, 3)
 
 
-def test_rounding_is_no_violation_and_missing_samples_are_none() -> None:
-    found = bounds_of(
-        [cell(54, 32, gract=[0.3, math.nan], smact=[0.302, 0.4], smocc=[math.nan, math.nan])], A100
-    )
-    assert found.violations == []
-    assert found.tested["SMACT ≤ GRACT"] == (1, 1)
-    assert "bounds of SMOCC" in found.untested
-
-
 def test_a_mean_above_the_duty_violates_it_with_samples_in_bound() -> None:
     """Half the SMs for a quarter of the time is .125; .2 was seen."""
     found = bounds_of([cell(54, 32, 0.25, gract=[0.3] * 4, smact=[0.2] * 4)], A100)
@@ -189,3 +178,12 @@ def test_a_course_that_falls_is_said_to_from_where_to_where() -> None:
     values = {1: 0.1, 2: 0.3, 4: 0.295, 8: 0.2, 16: 0.9}
     assert dip_of(list(values.items())) == (2, 0.3, 8, 0.2)
     assert dip_of([(2, 0.3), (4, 0.295)]) is None  # .005 is rounding and noise
+
+
+def test_rounding_is_no_violation_and_missing_samples_are_none() -> None:
+    found = bounds_of(
+        [cell(54, 32, gract=[0.3, math.nan], smact=[0.302, 0.4], smocc=[math.nan, math.nan])], A100
+    )
+    assert found.violations == []
+    assert found.tested["SMACT ≤ GRACT"] == (1, 1)
+    assert "bounds of SMOCC" in found.untested
