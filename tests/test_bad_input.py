@@ -65,17 +65,7 @@ def untouched(place: Place) -> bool:
         (
             ("--target=kubernetes", "--design=turns"),
             "idle",
-            r"--design=turns: on a cluster, .* which needs --apply=agent .*--design=matrix",
-        ),
-        (
-            ("--target=kubernetes", "--apply=agent", "--design=turns", "--gpus=1"),
-            "idle",
-            r"no --gpus \(each Job would have",
-        ),
-        (
-            ("--target=kubernetes", "--apply=agent", "--design=turns", "--workload-via=kaito"),
-            "idle",
-            r"no --workload-via=kaito",
+            r"--design=turns: on a cluster, .* which needs --apply=agent, .*--design=matrix",
         ),
         (
             ("--target=kubernetes", "--workload-via=pod"),
@@ -90,7 +80,7 @@ def untouched(place: Place) -> bool:
         (
             ("--target=kubernetes", "--apply=agent", "--design=turns", "-n", "2"),
             "idle",
-            r"no --gpus .* and no -n\.",
+            r"without --workload-via=kaito, --gpus and -n\.",
         ),
         (
             ("--target=kubernetes", "--apply=agent", "--design=switch"),
