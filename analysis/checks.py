@@ -12,11 +12,14 @@ from control.called import JUDGE
 from control.names import first_few, undigested
 from control.t_test import ALPHA, t_interval
 
-from .terms import Cell, Comparison, NotComparable, Run, SavedTweakSet
+from .terms import Cell, Comparison, NotComparable, Run, SavedTweakSet, Setting
 from .wording import listed, percent, probability, unsigned
 
 LEVEL = 0.05
 NAMED = 3  # cells of one reason
+AVAILABLE = "mem_available_bytes_mean"
+HUGEPAGE_BYTES = 2 << 20
+LEAST_BYTES = 1 << 28  # less is lost in what other programs allocate and free
 # Kinds of settings that every cell reads back, from the kernel or the workload's process.
 READ_BACK = ("sysctl", "environment", "process")
 # Facts about a workload that must agree: its data and where it ran.
@@ -258,6 +261,7 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     lines += _two_treatments(run)
     lines += _left_behind(run)
     comparisons = tuple(comparisons)
+    lines += _hugepages(run, comparisons)
     lines += partial(run, comparisons)
     lines += untouched_apart(comparisons)
     lines += [
@@ -289,6 +293,86 @@ def untouched_apart(comparisons: Iterable[Comparison]) -> Iterator[str]:
             f"By chance, about one check in {one_in:,} differs this much; otherwise the "
             f"machine was not quiet: {ending}"
         )
+
+
+def reserved_bytes(settings: Iterable[Setting]) -> int:
+    """Return how many bytes boot tokens and `vm.nr_hugepages` reserve as huge pages.
+
+    `hugepages=` belongs to the preceding `hugepagesz=`, else to `default_hugepagesz=`, else to
+    pages of 2 MiB (admin-guide/mm/hugetlbpage.rst).
+    """
+    settings = tuple(settings)
+    boot = [setting for setting in settings if setting.kind == "boot"]
+    default = (
+        next(
+            (_size_bytes(setting.value) for setting in boot if setting.key == "default_hugepagesz"),
+            0,
+        )
+        or HUGEPAGE_BYTES
+    )
+    size, pools = default, dict[int, int]()
+    for setting in boot:
+        if setting.key == "hugepagesz":
+            size = _size_bytes(setting.value) or size
+        elif setting.key == "hugepages":  # `0:2,1:3` are pages per NUMA node
+            counts = [part.rpartition(":")[2] for part in setting.value.split(",")]
+            pools[size] = sum(int(count) for count in counts if re.fullmatch("[0-9]{1,15}", count))
+    typed = [
+        setting.value
+        for setting in settings
+        if (setting.kind, setting.key) == ("sysctl", "vm.nr_hugepages")
+        and re.fullmatch("[0-9]{1,15}", setting.value)
+    ]
+    if typed:
+        pools[default] = int(typed[-1])
+    return sum(size * pages for size, pages in pools.items())
+
+
+def _size_bytes(text: str) -> int:
+    match = re.fullmatch("([0-9]{1,15})([KMGT]?)", text.upper())
+    return int(match[1]) << 10 * " KMGT".index(match[2] or " ") if match else 0
+
+
+def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
+    """Return arms whose huge pages were not in force, as available memory did not shrink."""
+    lines = []
+    for comparison in comparisons:
+        mine = [cell for cell in run.cells if cell.workload == comparison.workload]
+        seen = [cell for cell in mine if AVAILABLE in cell.telemetry]
+        stock, cells = (
+            [cell for cell in seen if cell.tweakset in arms]
+            for arms in (comparison.baseline_arms or (comparison.baseline,), (comparison.tweakset,))
+        )
+        reserved = _reserved(run, comparison.tweakset, cells, stock) - _reserved(
+            run, comparison.baseline, stock, cells
+        )
+        if not stock or not cells or reserved < LEAST_BYTES:
+            continue
+        less = sum(cell.telemetry[AVAILABLE] for cell in stock) / len(stock) - sum(
+            cell.telemetry[AVAILABLE] for cell in cells
+        ) / len(cells)
+        if less < reserved / 2:
+            which = "less" if less >= 0 else "more"
+            lines.append(
+                f"{comparison.tweakset} reserves {reserved / 2**30:.2f} GiB more in huge pages "
+                f"than {comparison.baseline}, yet under "
+                f"{comparison.workload} {abs(less) / 2**30:.2f} GiB {which} memory was available: "
+                "they were apparently not in force."
+            )
+    return lines
+
+
+def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]) -> int:
+    """Return what a tweak set itself reserves, beyond a shared boot and values already in force."""
+    cells = tuple(cells)
+    one_boot = {cell.boot_id for cell in cells} & {cell.boot_id for cell in others} - {None}
+    there = {key for cell in cells if cell.applied for key in cell.applied.already_in_force}
+    settings = run.tweaksets[name].requested if name in run.tweaksets else ()
+    return reserved_bytes(
+        setting
+        for setting in settings
+        if setting.key not in there and not (one_boot and setting.kind == "boot")
+    )
 
 
 def _own(run: Run, name: str, warning: str) -> bool:
