@@ -162,10 +162,9 @@ def test_a_manifest_that_cannot_be_read_is_named(place: Place, text: str, says: 
 
 
 def test_a_plan_escapes_control_characters(place: Place) -> None:
-    path = place.manifest(
-        "red", sysctl="vm.swappiness = 1\x1b[31m0", apply="echo \x1b[2J > /proc/sys/vm/\x1b[2Jx"
-    )
-    done = place.run(f"--tweaks={path}", "--plan", *QUICK)
+    invalid = place.manifest("invalid", sysctl="vm.swappiness = 1\x1b[31m0")
+    script = place.manifest("script", apply="echo \x1b[2J > /proc/sys/vm/\x1b[2Jx")
+    done = place.run(f"--tweaks={invalid},{script}", "--plan", *QUICK)
     assert done.code == 0, done.out
     assert {one for one in done.out if not one.isprintable()} <= {"\n", "\t"}
     assert r"not '1\x1b[31m0'" in done.lines("vm.swappiness: ")[0]
