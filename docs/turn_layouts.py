@@ -5,10 +5,6 @@ shows two of them. `--measure FILE --minutes=N` (as root) makes such a file on a
 blocks of five processes per workload of the main job, in slices of 1, 2, 4 and 8 steps. The
 processes are equal, or two of them run under a tweak set with a known effect, which shows whether
 short slices dilute it.
-
-Among the estimators of a cell's value, the median has the smallest scatter but finds only 53 to
-88 % of an effect of 3 %: in each round, one of five arms is the median, which pulls the estimate
-towards zero.
 """
 
 from __future__ import annotations
@@ -22,7 +18,7 @@ import random
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -30,22 +26,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.load import load_each
 from control.t_test import ALPHA, detectable_gain, t_tail
-from control.turns import ALIKE, additive, round_adjusted_s
+from control.turns import round_adjusted_s
 from fixtures.turn_layout import FEWEST_SLICES, FEWEST_STEPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analysis.terms import Run
     from fixtures.targets._turns import TurnArm
     from fixtures.targets.local import Local
 
     Floats = NDArray[np.float64]
     # Log step time by workload, tweak set and block.
     LogTimes = dict[str, dict[str, dict[int, float]]]
-    Estimator = Callable[[Floats, Sequence[Sequence[float | None]]], Floats]
 
 SAVED = Path(__file__).with_name("turn_layouts.jsonl.xz")
 BUILDS = Path(__file__).with_name("turn_layouts_builds.jsonl.xz")
@@ -56,8 +49,6 @@ EFFECTS = {"cnn_train": "malloc-keep-memory", "ddp_train": "tcp-cubic"}
 STOCK = "stock"
 BEFORE = (4, 40)  # steps per slice, steps per process at commit cd3136fd
 STEPS = (10, 20, 40)
-TRIMMED = 0.2
-EFFECT = 0.03
 DIGITS = 5
 SEEDS_APART = 1_000
 DRAWS = 1_000
@@ -101,55 +92,11 @@ def stored(path: Path = SAVED) -> list[TurnBlock]:
         return [TurnBlock(**json.loads(line)) for line in lines]
 
 
-def by_product(slices_s: Floats, others_cpu_s: Sequence[Sequence[float | None]]) -> Floats:
-    """Return M-quantiles, as in the product."""
-    return np.log(round_adjusted_s(slices_s.tolist(), others_cpu_s))
-
-
-def by_mean(slices_s: Floats, _: object) -> Floats:
-    """Return the mean of the logarithms."""
-    values: Floats = np.log(slices_s).mean(axis=(1, 2))
-    return values
-
-
-def by_huber(slices_s: Floats, _: object) -> Floats:
-    """Return Huber's M-estimate of process and round."""
-    tables = np.moveaxis(np.log(slices_s), 2, 0)[None]
-    values: Floats = additive(tables, np.array([ALIKE]))[0].mean(axis=0)
-    return values
-
-
-def by_median(slices_s: Floats, _: object) -> Floats:
-    """Return the median of the logarithms less their round's median."""
-    logs = np.log(slices_s)
-    off = (logs - np.median(logs, axis=0)).reshape(len(logs), -1)
-    values: Floats = np.median(off, axis=1)
-    return values
-
-
-def by_trimmed_mean(slices_s: Floats, _: object) -> Floats:
-    """Return the mean of the logarithms less their round's mean, trimmed by a fifth at each end."""
-    logs = np.log(slices_s)
-    off = np.sort((logs - logs.mean(axis=0)).reshape(len(logs), -1), axis=1)
-    cut = int(TRIMMED * off.shape[1])
-    values: Floats = off[:, cut : off.shape[1] - cut].mean(axis=1)
-    return values
-
-
-ESTIMATORS: Mapping[str, Estimator] = {
-    "M-quantile": by_product,
-    "mean": by_mean,
-    "Huber": by_huber,
-    "median": by_median,
-    "trimmed mean": by_trimmed_mean,
-}
-
-
-def scatter(blocks: Sequence[TurnBlock], steps: int, estimator: Estimator) -> float:
+def scatter(blocks: Sequence[TurnBlock], steps: int) -> float:
     """Return the standard deviation of equal processes within blocks, on the log scale."""
     squares, freedom = 0.0, 0
     for block in blocks:
-        values = values_of(block, steps, estimator)
+        values = values_of(block, steps)
         for arm in set(block.arms):
             alike = values[[name == arm for name in block.arms]]
             squares += float(((alike - alike.mean()) ** 2).sum())
@@ -157,58 +104,20 @@ def scatter(blocks: Sequence[TurnBlock], steps: int, estimator: Estimator) -> fl
     return math.sqrt(squares / freedom)
 
 
-def values_of(block: TurnBlock, steps: int, estimator: Estimator) -> Floats:
+def values_of(block: TurnBlock, steps: int) -> Floats:
     """Return the value of each process, on the log scale, from its first steps."""
     seen = [own[: steps // block.slice_steps] for own in block.others_cpu_s]
-    return estimator(block.slices_s(steps), seen)
+    return np.log(round_adjusted_s(block.slices_s(steps).tolist(), seen))
 
 
 def effects(blocks: Sequence[TurnBlock], steps: int) -> Floats:
     """Return the log gain of each block's changed processes."""
     gains = []
     for block in blocks:
-        values = values_of(block, steps, by_product)
+        values = values_of(block, steps)
         stock = np.array([name == STOCK for name in block.arms])
         gains.append(values[stock].mean() - values[~stock].mean())
     return np.array(gains)
-
-
-def share_found(blocks: Sequence[TurnBlock], steps: int, estimator: Estimator) -> float:
-    """Return the share of an effect that the estimator finds if one process is made 3 % slower."""
-    shares = []
-    for block in blocks:
-        slices_s = block.slices_s(steps)
-        seen = [own[: steps // block.slice_steps] for own in block.others_cpu_s]
-        before = estimator(slices_s, seen)
-        for slower in range(len(slices_s)):
-            changed_s = slices_s.copy()
-            changed_s[slower] *= 1 + EFFECT
-            rises = estimator(changed_s, seen) - before
-            shares.append((rises[slower] - np.delete(rises, slower).mean()) / math.log1p(EFFECT))
-    return float(np.mean(shares))
-
-
-def components(blocks: Sequence[TurnBlock], steps: int) -> tuple[float, float]:
-    """Return the standard deviations of a slice, and of a process beyond its slices.
-
-    The process effect is what odd and even slices have in common. Numbers beyond three robust
-    standard deviations are set to three.
-    """
-    of_slice, of_process = [], []
-    for block in blocks:
-        logs = np.log(block.slices_s(steps)).mean(axis=2)
-        logs -= logs.mean(axis=0)
-        for arm in set(block.arms):
-            alike = [name == arm for name in block.arms]
-            logs[alike] -= logs[alike].mean()
-        limit = 3 * 1.4826 * np.median(np.abs(logs))
-        logs = np.clip(logs, -limit, limit)
-        logs -= logs.mean(axis=0)
-        processes = len(logs) - len(set(block.arms)) + 1
-        odd, even = (logs[:, half::2].mean(axis=1) for half in (0, 1))
-        of_process.append(float((odd * even).sum()) / (processes - 1))
-        of_slice.append(float(logs.var(axis=1, ddof=1).mean()) * processes / (processes - 1))
-    return math.sqrt(np.mean(of_slice)), math.sqrt(max(0.0, float(np.mean(of_process))))
 
 
 class LayoutCost(NamedTuple):
@@ -239,7 +148,7 @@ def costs_of(blocks: Sequence[TurnBlock]) -> Iterator[LayoutCost]:
         for steps in STEPS:
             long = [block for block in own if len(block.steps_s[0]) >= steps]
             if long and steps % each == 0:
-                sd = scatter(long, steps, by_product)
+                sd = scatter(long, steps)
                 cell_s = float(np.mean([block.taken_s(steps) for block in long]))
                 yield LayoutCost(workload, hour, each, steps, len(long), sd, cell_s)
 
@@ -277,18 +186,6 @@ def table_of_bounds(costs: Sequence[LayoutCost], contrasts: Mapping[str, int]) -
     yield f"| {len(shares)} contrasts | | median | {np.median(shares):.2f} |"
 
 
-def table_of_components(blocks: Sequence[TurnBlock]) -> Iterator[str]:
-    """Write how slices and processes scatter."""
-    yield "| workload | hour | steps of a slice | sd of a slice | sd of a process |"
-    yield "|---|---|---|---|---|"
-    for (workload, hour, each), own in sorted(_grouped(blocks).items()):
-        of_slice, of_process = components(own, 40)
-        yield (
-            f"| `{workload}` | {hour} | {each} | {PER_CENT * of_slice:.1f} % | "
-            f"{PER_CENT * of_process:.1f} % |"
-        )
-
-
 def table_of_effects(blocks: Sequence[TurnBlock]) -> Iterator[str]:
     """Write how much of a known effect is found, by the length of slices."""
     yield "| workload | tweak set | hour | steps of a slice | blocks | gain (log, %) |"
@@ -304,24 +201,6 @@ def table_of_effects(blocks: Sequence[TurnBlock]) -> Iterator[str]:
         yield f"| `{workload}` | `{name}` | {hour} | {each} | {len(changed)} | {shown} |"
 
 
-def table_of_estimators(blocks: Sequence[TurnBlock]) -> Iterator[str]:
-    """Write the scatter of 20-step processes in one-step slices, and the share found of 3 %.
-
-    There is a column per estimator.
-    """
-    yield f"| workload | hour | {' | '.join(ESTIMATORS)} |"
-    yield f"|---|---|{'---|' * len(ESTIMATORS)}"
-    for (workload, hour, each), own in sorted(_grouped(blocks).items()):
-        if each == 1:
-            found = [
-                (scatter(own, 20, one), share_found(own, 20, one)) for one in ESTIMATORS.values()
-            ]
-            shown = [
-                f"{PER_CENT * sd:.1f} % ({PER_CENT * share:.0f} % found)" for sd, share in found
-            ]
-            yield f"| `{workload}` | {hour} | {' | '.join(shown)} |"
-
-
 def table_of_false_alarms(blocks: Sequence[TurnBlock]) -> Iterator[str]:
     """Write how often equal processes seem to differ, by the steps of a slice.
 
@@ -334,7 +213,7 @@ def table_of_false_alarms(blocks: Sequence[TurnBlock]) -> Iterator[str]:
         groups: dict[str, list[Floats]] = defaultdict(list)
         for block in blocks:
             if block.slice_steps == each:
-                values = values_of(block, max(FEWEST_STEPS, FEWEST_SLICES * each), by_product)
+                values = values_of(block, max(FEWEST_STEPS, FEWEST_SLICES * each))
                 groups[block.workload].append(values[[name == STOCK for name in block.arms]])
         draw = np.random.default_rng(each)
         draws = [
@@ -356,42 +235,6 @@ def _equal_contrasts(blocks: Sequence[Floats], draw: np.random.Generator) -> Ite
         gains = [values[place] - values[:2].mean() for values in shuffled]
         error = np.std(gains, ddof=1) / math.sqrt(len(gains))
         yield 2 * t_tail(abs(float(np.mean(gains))) / error, len(gains) - 1)
-
-
-def table_of_runs(runs: Sequence[Run]) -> Iterator[str]:
-    """Write per saved run the components of the difference between its two untouched arms."""
-    yield "| run | workload | blocks | sd of a pair | of slices | of processes |"
-    yield "|---|---|---|---|---|---|"
-    for run in runs:
-        for workload in run.workloads:
-            pair, slices, processes, blocks = components_of_run(run, workload)
-            shown = (
-                f"{PER_CENT * pair:.1f} % | {PER_CENT * slices:.1f} % | "
-                f"{PER_CENT * processes:.1f} %"
-            )
-            yield f"| {run.started_utc[:10]} | `{workload}` | {blocks} | {shown} |"
-
-
-def components_of_run(run: Run, workload: str) -> tuple[float, float, float, int]:
-    """Return the SD of a block's untouched pair, of slices and of processes, and the blocks."""
-    blocks: dict[int, dict[str, Floats]] = defaultdict(dict)
-    for cell in run.cells:
-        if cell.workload == workload and cell.outcome == "measured" and cell.slices_s:
-            blocks[cell.block][cell.tweakset] = np.log(np.array(cell.slices_s))
-    pairs, slices = [], []
-    for arms in blocks.values():
-        if not {"stock", "stock-again"} <= arms.keys():
-            continue
-        logs = np.stack([*arms.values()])
-        logs -= logs.mean(axis=0)
-        rounds = logs.mean(axis=2)
-        place = {name: at for at, name in enumerate(arms)}
-        pairs.append(rounds[place["stock"]].mean() - rounds[place["stock-again"]].mean())
-        rest = rounds - rounds.mean(axis=1, keepdims=True)
-        freedom = (len(rounds) - 1) * (rounds.shape[1] - 1)
-        slices.append(2 * (rest**2).sum() / freedom / rounds.shape[1])
-    pair, of_slices = float(np.mean(np.square(pairs))), float(np.mean(slices))
-    return math.sqrt(pair), math.sqrt(of_slices), math.sqrt(max(0.0, pair - of_slices)), len(pairs)
 
 
 def runs_of_builds() -> dict[tuple[str, str], dict[str, LogTimes]]:
@@ -548,13 +391,7 @@ def main() -> None:
     )
     parser.add_argument("--hour", default="quiet", help="load of the machine, in a word")
     parser.add_argument("--seed", type=int, default=1, help="order of workloads and layouts")
-    parser.add_argument(
-        "--runs", nargs="+", metavar="RUN", help="show the scatter of these runs' untouched arms"
-    )
     line = parser.parse_args()
-    if line.runs:
-        print("\n".join(table_of_runs([*load_each(line.runs, [])])))
-        return
     if line.measure:
         with lzma.open(line.measure, "wt", encoding="utf-8") as out:
             for block in measured(line.minutes, line.hour, line.seed):
@@ -565,11 +402,9 @@ def main() -> None:
     any_run = next(iter(builds["quiet", "now"].values()))
     contrasts = {name: len(own) for name, own in detectable(any_run).items()}
     tables = [
-        table_of_components(blocks),
         table(costs),
         table_of_bounds(costs, contrasts),
         table_of_effects(blocks),
-        table_of_estimators(blocks),
         table_of_false_alarms(blocks),
     ]
     if line.file == SAVED:
