@@ -1,4 +1,4 @@
-"""Pictures of faults: slowdowns of streams, and training over lossy lines."""
+"""Pictures of faults, of training over lossy lines, and of numbers of replicas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from analysis.answer import grouped
+from analysis.plots import marks
 from analysis.plots.labels import room_for
 from analysis.plots.marks import (
     DOWN,
@@ -22,15 +25,27 @@ from analysis.plots.marks import (
     log_or_linear,
     ticks,
 )
-from analysis.plots.page import Chart, Page, Plot, SmallPanels, body_width, fill, verdict_entries
+from analysis.plots.page import (
+    Chart,
+    Page,
+    Plot,
+    SmallPanels,
+    body_width,
+    dot,
+    fill,
+    line,
+    verdict_entries,
+)
 from analysis.plots.scene import NothingToDraw, Scene
-from analysis.plots.style import COLOURS, INK, QUIET, picture
-from analysis.terms import Run
+from analysis.plots.style import BAND, COLOURS, INK, MARKERS, QUIET, picture
+from analysis.terms import Refused, Run
 from analysis.wording import digits, unsigned
+from control.scaling import TOLERANCE, time_s
 
 from . import claims
-from .estimates import NONE, figure, number, p_value, unit, value_of
+from .estimates import NONE, figure, number, over_blocks, p_value, unit, value_of
 from .faults import named
+from .scaling import MeasuredStream, TargetReport, of_run, reports
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +53,7 @@ if TYPE_CHECKING:
     from .claims import Contrast
     from .faults import FaultArm
     from .network import LossyLine
+    from .records import Unit
 
 JOBS, FAULTS, NETWORK = frozenset({"job"}), frozenset({"job", "fault"}), frozenset({"network"})
 MARGIN = 0.10
@@ -178,11 +194,10 @@ def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Chart:
         for at, (head, _, _) in enumerate(columns)
     ]
     texts = zip(*(column for _, _, column in columns), strict=True)
-    marks = [
-        Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], its, bold=False)
+    rows = [
+        MarkRow(arm.name, [Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], its, bold=False)])
         for arm, its in zip(arms, texts, strict=True)
     ]
-    rows = [MarkRow(arm.name, [mark]) for arm, mark in zip(arms, marks, strict=True)]
     look = {
         "right": 0.12 + sum(wide for _, wide, _ in columns),
         "band": (1 / (1 + MARGIN), 1 + MARGIN),
@@ -215,7 +230,7 @@ def jobs_network(scene: Scene) -> Plot:
             else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
         )
         beside = ", ".join(filter(None, (one.congestion, one.stand_in)))
-        sections.append(Chart(name, LINES.height(2), partial(_network, line=one), beside, run=run))
+        sections.append(Chart(name, LINES.height(2), partial(_network, lossy=one), beside, run=run))
         notes += [f"{name}: no cell without loss: nothing to compare with."] if one.alone else []
     return Plot(lead, sections, [], notes, _lossy(one for _, one in result))
 
@@ -236,13 +251,13 @@ def _lossy(every: Iterable[LossyLine]) -> str:
     )
 
 
-def _network(sheet: Page, top: float, line: LossyLine) -> None:
+def _network(sheet: Page, top: float, lossy: LossyLine) -> None:
     steps, spent = LINES.axes(sheet, top)
-    none = min(row.loss for row in line.losses if row.loss > 0) / NEXT
-    _times(steps, [(row.loss or none, row.step_s) for row in line.losses], "step", none)
+    none = min(row.loss for row in lossy.losses if row.loss > 0) / NEXT
+    _times(steps, [(row.loss or none, row.step_s) for row in lossy.losses], "step", none)
     lost = [
         row
-        for row in line.losses
+        for row in lossy.losses
         if row.loss > 0 and row.communication_s is not None and row.communication_s.value > 0
     ]
     if lost:
@@ -277,3 +292,142 @@ def _times(axes: Axes, rows: Sequence[tuple[float, object]], what: str, none: fl
         axes, "x", sorted(losses), lambda value: "none" if value == none else f"{100 * value:g} %"
     )
     axes.grid(axis="y")
+
+
+PAIR = SmallPanels(2, above=0.0, tall=2.4, below=0.5, left=LEFT, gap=0.15)
+
+
+def look_of(at: int) -> tuple[str, str]:
+    return (COLOURS[(at - 1) % len(COLOURS)], MARKERS[at % len(MARKERS)]) if at else (INK, "o")
+
+
+@picture(-29, "Speed-up by replicas", REPORTS=JOBS | {"scale"})
+def jobs_scaling(scene: Scene) -> Plot:
+    """Speed-up of jobs with replicas, and how well replicas chosen per job meet a target time."""
+    results, refused = [], ["no stream had replicas chosen per job"]
+    for gathered in scene.streams:
+        streams = of_run(gathered.run, gathered.streams)
+        try:
+            results += [(gathered, streams, report) for report in reports(streams)]
+        except Refused as reason:
+            refused.append(str(reason).rstrip("."))
+    if not results:
+        raise NothingToDraw(refused[-1])
+    report = results[0][2]
+    lead = (
+        "Left: speed-up of jobs with more replicas; marks are means over streams "
+        "with 95 % intervals. The further below the "
+        "dashed line, the less each further replica adds. Right: a dot is a job, and the grey "
+        "band is the target."
+    )
+    within = [100 * arm.means["within"] for arm in report.arms]
+    legend = [
+        line("law fitted beforehand", COLOURS[1]),
+        line("perfect scaling", QUIET, 1.0, linestyle="--"),
+    ]
+    legend += [
+        dot(f"{arm.name}: {within[at]:.0f} % on target", *look_of(at))
+        for at, arm in enumerate(report.arms)
+    ]
+    legend.append(fill(f"target: {report.target_s:g} s ±{unsigned(TOLERANCE)}"))
+    sections, notes = [], []
+    for gathered, streams, one in results:
+        draw = partial(_scaled, streams=streams, report=one)
+        sections.append(
+            Chart(
+                f"{one.runs} streams on {one.slots} slots",
+                PAIR.height(2),
+                draw,
+                run=gathered.run,
+            )
+        )
+        if {str(kind.get("kind")) for stream in gathered.streams for kind in stream.classes} == {
+            "sleep"
+        }:
+            notes.append(
+                "STAND-IN: these jobs only sleep, for as long as Amdahl's law gives; they use no "
+                "processor."
+            )
+    beside = f"; one number for all: {max(within[1:]):.0f} %" if within[1:] else ""
+    return Plot(
+        lead,
+        sections,
+        legend,
+        dict.fromkeys(notes),
+        f"Replicas chosen by job: {within[0]:.0f} % on target{beside}",
+    )
+
+
+def _scaled(
+    sheet: Page, top: float, streams: Sequence[MeasuredStream], report: TargetReport
+) -> None:
+    axes, other = PAIR.axes(sheet, top)
+    like = report.engine, report.slots
+    streams = [
+        one
+        for one in streams
+        if (one.record.engine, one.record.slots) == like and one.target_s in {None, report.target_s}
+    ]
+    laws = {stream.record.unit: stream.laws for stream in streams if stream.laws}
+    faster: dict[int, list[tuple[Unit, float]]] = {}
+    for stream in streams:
+        for job, times in stream.record.done_with_times:
+            law = laws.get(stream.record.unit, {}).get(job.class_)
+            if law is not None and job.work is not None and times.ran_s > 0:
+                faster.setdefault(job.replicas, []).append(
+                    (stream.record.unit, float(time_s(law, job.work, 1)) / times.ran_s)
+                )
+    most = max(faster, default=1)
+    numbers = np.linspace(1, most, 50)
+    axes.plot(numbers, numbers, color=QUIET, linewidth=1.0, linestyle="--", zorder=1)
+    for law in (law for of_unit in laws.values() for law in of_unit.values()):
+        axes.plot(
+            numbers,
+            time_s(law, 1.0, 1) / time_s(law, 1.0, numbers),
+            color=COLOURS[1],
+            linewidth=1.3,
+            zorder=1,
+        )
+    for replicas, values in faster.items():
+        marks.interval(
+            axes,
+            replicas,
+            ends_of(over_blocks(values)),
+            {"color": INK, "marker": "o", "markersize": 5.5},
+            "y",
+        )
+    ends = 0.5, most + 0.5
+    axes.set(xlim=ends, ylim=ends, xlabel="replicas", ylabel="times as fast as with one")
+    other.set(xlabel="size of the job, units of work", ylabel="ran for, s")
+    other.axhspan(
+        report.target_s * (1 - TOLERANCE),
+        report.target_s * (1 + TOLERANCE),
+        color=BAND,
+        linewidth=0,
+        zorder=0,
+    )
+    every = []
+    for at, arm in reversed(list(enumerate(report.arms))):
+        color, marker = look_of(at)
+        own = [one.record for one in streams if one.arm == arm.name]
+        jobs = [
+            (job.work, times.ran_s)
+            for record in own
+            for job, times in record.done_with_times
+            if job.work
+        ]
+        marks.dots(
+            other,
+            [work for work, _ in jobs],
+            [ran for _, ran in jobs],
+            color,
+            marker=marker,
+            markersize=3,
+            alpha=0.7,
+        )
+        every += jobs
+    works, rans = zip(*every, strict=True)
+    marks.log_or_linear(other, "x", min(works), max(works))
+    marks.log_or_linear(other, "y", min(rans), max(rans))
+    for one in (axes, other):
+        one.grid(visible=True)

@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.plots import marks
-from analysis.plots.labels import fitted, joined, room_for
+from analysis.plots.labels import joined, room_for
 from analysis.plots.marks import Mark, MarkRow, Style, ends_of, known
-from analysis.plots.page import Chart, Plot, SmallPanel, SmallPanels, fill, line, verdict_entries
+from analysis.plots.page import Plot, SmallPanel, SmallPanels, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
-from analysis.plots.style import AGAIN, COLOURS, INK, SMALL, picture
-from analysis.wording import counted, digits, probability, unsigned
+from analysis.plots.style import COLOURS, INK, picture
+from analysis.wording import counted, digits, probability
 
-from .estimates import figure, unit, value_of
+from .estimates import figure, unit
 from .pictures_faults import JOBS, LOOKS, WORDS, ratio_rows, shown, verdicts_of
 from .policies import METRICS, PolicyGroup, lacking
 from .queue_fits import why_of
 from .queue_formulas import Inputs, mmc
-from .queues import RULE, ModelCheck, word_of
-from .queues import WORDS as VERDICTS
 from .streams import FIRST_COME, GroupWaits, called, settings
 
 if TYPE_CHECKING:
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 
     from analysis.terms import Run
 
+    from .queues import ModelCheck
     from .records import Stream
 
 # Shape repeats the meaning of colour, for print and for the colour-blind.
@@ -41,12 +40,6 @@ ARRIVALS: dict[str, Style] = {
     kind: {"color": color, "marker": marker} for kind, color, marker in LOOKS_OF_ARRIVALS
 }
 OTHER: Style = {"color": COLOURS[5], "marker": "<"}
-VERDICT_LOOKS: dict[str, Style] = {
-    "agrees": {"color": marks.SAME, "marker": "s"},
-    "differs": {"color": marks.DOWN, "marker": "X"},
-    "open": {"color": INK, "marker": "o", "markerfacecolor": "white"},
-    "not judged": {"color": AGAIN, "marker": "o", "markerfacecolor": "white"},
-}
 DASHED = (0, (5, 1.5))
 LEAST, FULLEST = 0.02, 0.97  # loads
 FLOOR = 1e-3  # of a service time: shorter waits are drawn there
@@ -93,7 +86,7 @@ def runs_of(scene: Scene, streams: Iterable[Stream]) -> list[Run]:
 
 @picture(-22, "Waits by load, measured and predicted", REPORTS=JOBS)
 def jobs_waits(scene: Scene) -> Plot:
-    """Mean wait by load and arrivals, with the queueing models' predictions and errors."""
+    """Mean wait by load and arrivals, with the predictions of queueing models."""
     result = waits_of(scene)
     slots = sorted(
         {
@@ -103,27 +96,20 @@ def jobs_waits(scene: Scene) -> Plot:
         }
     )
     named = list(zip(settings(result), result, strict=True))
-    rows = [(name, waits, check) for name, waits in named if (check := chosen(waits)) is not None]
-    if not slots or not rows:
+    if not slots or not any(map(chosen, result)):
         raise NothingToDraw(
             "no stream has both waits and the inputs of a model (slots, rate, service times)"
         )
     lead = (
-        "Above: mean wait over mean service time, by load of the slots, with 95 % intervals; "
-        "curves: the model, "
-        "which used rates and service times but no waits. Below: measured ÷ predicted for the "
-        "model that the data do not reject."
+        "Mean wait over mean service time, by load of the slots, with 95 % intervals; "
+        "curves: the model that the data do not reject, which used rates and service times but no "
+        "waits."
     )
     kinds = dict.fromkeys(waits.arrivals for waits in result)
     legend = [
         line(f"{called(kind)}: measured, and model", **ARRIVALS.get(kind, OTHER), markersize=5)
         for kind in kinds
     ]
-    words = {name: word.text for name, word in VERDICTS.items()}
-    legend += verdict_entries(VERDICT_LOOKS, {check.verdict for _, _, check in rows}, words)
-    legend.append(
-        fill(f"±{joined(unsigned(waits.validation.margin) for _, waits, _ in rows)} around 1")
-    )
     panels = SmallPanels(min(3, len(slots)), above=0.24, tall=2.0, below=0.5, left=0.55, gap=0.05)
 
     def by_load(panel: SmallPanel, many: int) -> None:
@@ -132,11 +118,10 @@ def jobs_waits(scene: Scene) -> Plot:
         panel.axes.set_ylabel("wait ÷ service time" if panel.first else "")
 
     sections = [
-        panels.section("Wait by load", slots, by_load, xlabel="load: rate × service time ÷ slots"),
-        _off(rows),
+        panels.section("Wait by load", slots, by_load, xlabel="load: rate × service time ÷ slots")
     ]
     fits = [waits.validation.fit for waits in result]
-    notes = [*dict.fromkeys(f"Intervals {why_of(fit.sums)}." for fit in fits), RULE]
+    notes = [*dict.fromkeys(f"Intervals {why_of(fit.sums)}." for fit in fits)]
     notes += [
         f"{name}: UNSTABLE: {waits.validation.unstable}"
         for name, waits in named
@@ -206,30 +191,6 @@ def _variation(waits: GroupWaits) -> float:
     ):
         return 1.0
     return (fit.scv_arrivals.value + fit.scv_service.value) / 2
-
-
-def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Chart:
-    scale, short = unit(value_of(waits.validation.wait_s) for _, waits, _ in rows)
-    drawn = []
-    for name, waits, check in rows:
-        (model,) = fitted(
-            [check.model.replace("Allen-Cunneen", "A-C")], 0.8, SMALL, lines=1
-        ).values()
-        texts = figure(waits.validation.wait_s, scale), model, word_of(check).text
-        drawn.append(
-            MarkRow(name, [Mark(ends_of(check.ratio), VERDICT_LOOKS[check.verdict], texts)])
-        )
-    margin = max(waits.validation.margin for _, waits, _ in rows)
-    return ratio_rows(
-        "How far off the model is",
-        drawn,
-        1 + 2 * margin,
-        "wait, measured ÷ predicted",
-        left=room_for([name for name, _, _ in rows], 2.6),
-        right=3.35,
-        heads=[(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)],
-        band=(1 - margin, 1 + margin),
-    )
 
 
 @picture(-24, "Policies on the same jobs", REPORTS=JOBS)
