@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from control.called import JUDGE
+
 from .render import add_options
 from .wording import suggestion
 
@@ -79,7 +81,7 @@ class Subcommand:
 
     function: Callable[..., Answer | int]
     HELP: str = ""
-    EXAMPLE: str = ""
+    examples: tuple[str, ...] = ()
     ANSWERS: bool = True
 
     def __call__(self, args: argparse.Namespace) -> Answer | int:
@@ -116,9 +118,9 @@ def signature(function: Callable[..., Answer | int]) -> Subcommand:
     return Subcommand(function)
 
 
-def step(text: str, example: str) -> Callable[[Callable[..., Answer | int]], Subcommand]:
-    """Make a step from a function: `text` is its line in the list, `example` ends its help."""
-    return lambda function: Subcommand(function, text, example)
+def step(text: str, *examples: str) -> Callable[[Callable[..., Answer | int]], Subcommand]:
+    """Make a step from a function: its line in the list, and arguments as examples in its help."""
+    return lambda function: Subcommand(function, text, examples)
 
 
 def add_parser(parser: argparse.ArgumentParser, command: CommandModule | Subcommand) -> None:
@@ -133,11 +135,17 @@ class Subcommands:
     """The steps of a command: the `Subcommand` objects in its module in `commands/`."""
 
     def __init__(self, name: str) -> None:
+        self.command = f"{JUDGE} {name.rpartition('.')[2]}"
         self._steps = {
             name: each
             for name, each in sorted(vars(import_module(name)).items())
             if isinstance(each, Subcommand)
         }
+
+    @property
+    def page(self) -> tuple[str, Callable[..., None], Callable[..., Answer | int]]:
+        """Return what a module in `commands/` needs: `EXAMPLE`, `arguments` and `run`."""
+        return f"`{self.command} STEP --help` describes a step.", self.arguments, self.run
 
     @property
     def names(self) -> list[str]:
@@ -146,13 +154,13 @@ class Subcommands:
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         parsers = parser.add_subparsers(required=True, metavar="STEP")
         for name, step in self._steps.items():
+            named = name.replace("_", "-")
+            lines = [f"  {self.command} {named} {example}" for example in step.examples]
             own = parsers.add_parser(
-                name.replace("_", "-"),
+                named,
                 help=step.HELP,
                 description=inspect.getdoc(step.function),
-                epilog=step.EXAMPLE
-                if "Exit code" in step.EXAMPLE
-                else f"{step.EXAMPLE}\n{EXIT_CODES}",
+                epilog="\n".join(["examples:", *lines, "", EXIT_CODES]),
                 formatter_class=parser.formatter_class,
             )
             add_parser(own, step)

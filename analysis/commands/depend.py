@@ -6,19 +6,14 @@ from analysis.answer import Answer, then
 from analysis.subcommands import Subcommands, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
-from control.called import JUDGE
 
 GROUP = "study"
 HELP = "faults: report, packet loss"
-EXAMPLE = f"`{JUDGE} depend STEP --help` describes a step."
 
 
 @step(
     "recovery, lost work, goodput, slowdown, isolation, accuracy",
-    f"""\
-examples:
-  {JUDGE} depend report .benchmarks/*/0001_faults.json
-""",
+    ".benchmarks/*/0001_faults.json",
 )
 def report(
     runs: list[str] = option("RUN", "saved runs of streams of jobs", nargs="+"),
@@ -45,10 +40,7 @@ def report(
 
 @step(
     "step time against packet loss",
-    f"""\
-example:
-  {JUDGE} depend network .benchmarks/*/0001_network.json
-""",
+    ".benchmarks/*/0001_network.json",
 )
 def network(
     runs: list[str] = runs_of("saved runs of ddp_network"),
@@ -70,5 +62,4 @@ def network(
     return then(lossy(lines, refused), "report", *runs)
 
 
-_STEPS = Subcommands(__name__)
-arguments, run = _STEPS.arguments, _STEPS.run
+EXAMPLE, arguments, run = Subcommands(__name__).page

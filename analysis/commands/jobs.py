@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from analysis.answer import Answer, then
 from analysis.subcommands import Subcommands, runs_of, step
-from control.called import JUDGE
 
 GROUP = "study"
 HELP = "jobs by class and system: profile, hyper-parameters"
-EXAMPLE = f"`{JUDGE} jobs STEP --help` describes a step."
 
 
 @step(
     "response time of jobs by class and system; the best system",
-    f"""\
-example:
-  {JUDGE} jobs profile .benchmarks/*/0001_profile.json
-""",
+    ".benchmarks/*/0001_profile.json",
 )
 def profile(
     runs: list[str] = runs_of("saved runs of streams of jobs"),
@@ -36,10 +31,7 @@ def profile(
 
 @step(
     "time to reach an accuracy, by hyper-parameters: points, the best, effects",
-    f"""\
-example:
-  {JUDGE} jobs hyper .benchmarks/*/0001_hyper.json
-""",
+    ".benchmarks/*/0001_hyper.json",
 )
 def hyper(
     runs: list[str] = runs_of("saved runs of streams of jobs that learn"),
@@ -57,5 +49,4 @@ def hyper(
     return then(answer(streams_of(runs, refused), refused), "report", *runs)
 
 
-_STEPS = Subcommands(__name__)
-arguments, run = _STEPS.arguments, _STEPS.run
+EXAMPLE, arguments, run = Subcommands(__name__).page

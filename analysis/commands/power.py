@@ -8,11 +8,9 @@ from pathlib import Path
 from analysis.answer import Answer
 from analysis.subcommands import Subcommands, option, runs_of, step
 from analysis.terms import Refused
-from control.called import JUDGE
 
 GROUP = "study"
 HELP = "power-capped inference: fit, predict, partition, report"
-EXAMPLE = f"`{JUDGE} power STEP --help` describes a step."
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -39,12 +37,7 @@ TASKS = option("FILE", "your own tasks (default: data/power/tasks.yaml)", type=P
 
 @step(
     "saved profiles → files of traces (CSV)",
-    f"""\
-example:
-  {JUDGE} power traces .benchmarks/*/0001_profile.json -o traces/
-
-Files with these names in the folder are replaced.
-""",
+    ".benchmarks/*/0001_profile.json -o traces/    existing files are replaced",
 )
 def traces(
     runs: list[str] = runs_of("saved runs of bench_power_profile, grouped by device"),
@@ -63,10 +56,7 @@ def traces(
 
 @step(
     "defects of traces or parameters",
-    f"""\
-examples:
-  {JUDGE} power quality traces.csv sweep.csv parameters/
-""",
+    "traces.csv sweep.csv parameters/",
 )
 def quality(
     paths: list[Path] = option(
@@ -81,11 +71,8 @@ def quality(
 
 @step(
     "traces → parameters, with errors on held-out rows",
-    f"""\
-examples:
-  {JUDGE} power fit anchors.csv sweep.csv static.csv --gpu 3080Ti -o parameters/
-  {JUDGE} power fit traces/ --gpu A100 -o parameters/ --as original    formulas and boosted trees
-""",
+    "anchors.csv sweep.csv static.csv --gpu 3080Ti -o parameters/",
+    "traces/ --gpu A100 -o parameters/ --as original    formulas and boosted trees",
 )
 def fit(
     traces: list[Path] = option(
@@ -113,10 +100,7 @@ def fit(
 
 @step(
     "PctoDL's own parameter files (.json, .pth, .pkl) → ours; nothing is unpickled",
-    f"""\
-example:
-  {JUDGE} power convert PctoDL/fitting_results -o parameters/
-""",
+    "PctoDL/fitting_results -o parameters/",
 )
 def convert(
     folder: Path = option("DIR", "a folder of networks, or of one network", type=Path),
@@ -145,11 +129,8 @@ def convert(
 
 @step(
     "a model's predictions for partitions, batches and clocks",
-    f"""\
-examples:
-  {JUDGE} power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 \\
-      --shares 50,25 --batches 16,16 --sm 1950
-""",
+    "parameters/ --network resnet50 --gpu 3080Ti --mem 5001 "
+    "--shares 50,25 --batches 16,16 --sm 1950",
 )
 def predict(
     parameters: Path = PARAMETERS,
@@ -180,11 +161,8 @@ def predict(
 
 @step(
     "the best partition, batches and clocks under a cap",
-    f"""\
-examples:
-  {JUDGE} power partition parameters/ --network resnet50 --gpu 3080Ti --cap 130
-  {JUDGE} power partition parameters/ --task 6    network, GPU and cap from data/power/tasks.yaml
-""",
+    "parameters/ --network resnet50 --gpu 3080Ti --cap 130",
+    "parameters/ --task 6    network, GPU and cap from data/power/tasks.yaml",
 )
 def partition(  # options exclude each other
     parameters: Path = PARAMETERS,
@@ -236,11 +214,7 @@ def partition(  # options exclude each other
 
 @step(
     "algorithms under a cap: throughput, violations, energy, latency",
-    f"""\
-example:
-  {JUDGE} power report .benchmarks/*/0001_cap.json
-  {JUDGE} plot .benchmarks/*/0001_cap.json     traces of controllers, predictions
-""",
+    ".benchmarks/*/0001_cap.json",
 )
 def report(
     runs: list[str] = runs_of("saved runs of bench_power_cap"),
@@ -272,5 +246,4 @@ def report(
     )
 
 
-_STEPS = Subcommands(__name__)
-arguments, run = _STEPS.arguments, _STEPS.run
+EXAMPLE, arguments, run = Subcommands(__name__).page

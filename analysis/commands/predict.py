@@ -9,14 +9,12 @@ from analysis.answer import Answer, then
 from analysis.subcommands import Subcommands, option, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
-from control.called import JUDGE
 
 if TYPE_CHECKING:
     import argparse
 
 GROUP = "study"
 HELP = "predict times from factors: fit, cross-validate, show, pass to the scheduler"
-EXAMPLE = f"`{JUDGE} predict STEP --help` describes a step."
 
 MODELS = "a white box: amdahl, work"
 FACTOR_RUNS = option(
@@ -33,10 +31,7 @@ MODEL = option("NAME", f"ridge (default), trees, or {MODELS}", default="ridge")
 
 @step(
     "cross-validate by configuration and by run",
-    f"""\
-examples:
-  {JUDGE} predict cv data/runs/io_readahead_*.json
-""",
+    "data/runs/io_readahead_*.json",
 )
 def cv(
     runs: list[str] = FACTOR_RUNS,
@@ -79,10 +74,7 @@ def cv(
 
 @step(
     "the factors that a model uses, and its error",
-    f"""\
-examples:
-  {JUDGE} predict fit data/runs/io_readahead_*.json --model trees
-""",
+    "data/runs/io_readahead_*.json --model trees",
 )
 def fit(
     runs: list[str] = FACTOR_RUNS,
@@ -111,10 +103,7 @@ def fit(
 
 @step(
     "predict points, with intervals, extrapolations named",
-    f"""\
-examples:
-  {JUDGE} predict show data/runs/io_readahead_*.json --at cache=warm tweakset=stock
-""",
+    "data/runs/io_readahead_*.json --at cache=warm tweakset=stock",
 )
 def show(
     runs: list[str] = FACTOR_RUNS,
@@ -146,10 +135,7 @@ def show(
 
 @step(
     "predicted times by class, for the scheduler",
-    f"""\
-examples:
-  {JUDGE} predict service .benchmarks/*/0001_cluster_scheduling.json
-""",
+    ".benchmarks/*/0001_cluster_scheduling.json",
 )
 def service(
     args: argparse.Namespace,
@@ -195,5 +181,4 @@ def service(
     )
 
 
-_STEPS = Subcommands(__name__)
-arguments, run = _STEPS.arguments, _STEPS.run
+EXAMPLE, arguments, run = Subcommands(__name__).page

@@ -10,7 +10,6 @@ from analysis.answer import Answer, then
 from analysis.subcommands import Subcommands, option, step
 from analysis.terms import Refused
 from analysis.wording import counted, parse_percent, whole
-from control.called import JUDGE
 
 if TYPE_CHECKING:
     from analysis.studies.jobs.queue_fits import Fit
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "streams of jobs: fit, predict, validate, closed systems"
-EXAMPLE = f"`{JUDGE} queue STEP --help` describes a step."
 
 
 def wholes(text: str) -> tuple[int, ...]:
@@ -35,10 +33,7 @@ def shares(text: str) -> tuple[float, ...]:
 
 @step(
     "rate, service times, variation, load and waits of streams of jobs",
-    f"""\
-examples:
-  {JUDGE} queue fit .benchmarks/*/0001_queueing.json
-""",
+    ".benchmarks/*/0001_queueing.json",
 )
 def fit(
     runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
@@ -72,11 +67,8 @@ def _slots(servers: int | None) -> list[str]:
 
 @step(
     "measured waits against predicted ones, Little's law on every run",
-    f"""\
-examples:
-  {JUDGE} queue validate .benchmarks/*/0001_queueing.json
-  {JUDGE} queue validate .benchmarks/*/0001_queueing.json --rate 6 --service 0.2
-""",
+    ".benchmarks/*/0001_queueing.json",
+    ".benchmarks/*/0001_queueing.json --rate 6 --service 0.2",
 )
 def validate(
     runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
@@ -111,13 +103,10 @@ def validate(
 
 @step(
     "waits by M/M/c, M/G/1, M/M/c/K, G/G/c, and by priority",
-    f"""\
-examples:
-  {JUDGE} queue predict --rate 6 --service 0.2 --servers 2
-  {JUDGE} queue predict --rate 6 --service 0.2 --servers 2,3,4 --scv-service 4
-  {JUDGE} queue predict --class 1:2:0.2 --class 2:4:0.2 --servers 2
-  {JUDGE} queue predict .benchmarks/*/0001_queueing.json --servers 2,3
-""",
+    "--rate 6 --service 0.2 --servers 2",
+    "--rate 6 --service 0.2 --servers 2,3,4 --scv-service 4",
+    "--class 1:2:0.2 --class 2:4:0.2 --servers 2",
+    ".benchmarks/*/0001_queueing.json --servers 2,3",
 )
 def predict(
     runs: list[str] = option(
@@ -267,10 +256,7 @@ def _priorities(kinds: Sequence[str], counts: Sequence[int]) -> Answer:
 
 @step(
     "closed systems: users, time to think, demands of stations",
-    f"""\
-example:
-  {JUDGE} queue closed --users 10 --think 5 --demand cpu=0.05 --demand disk=0.08
-""",
+    "--users 10 --think 5 --demand cpu=0.05 --demand disk=0.08",
 )
 def closed(
     *,
@@ -313,5 +299,4 @@ def closed(
     )
 
 
-_STEPS = Subcommands(__name__)
-arguments, run = _STEPS.arguments, _STEPS.run
+EXAMPLE, arguments, run = Subcommands(__name__).page

@@ -8,11 +8,9 @@ from pathlib import Path
 from analysis.answer import Answer, then
 from analysis.subcommands import Subcommands, option, runs_of, step
 from analysis.terms import Refused
-from control.called import JUDGE
 
 GROUP = "study"
 HELP = "replicas for jobs: fit laws of speed-up, choose"
-EXAMPLE = f"`{JUDGE} scale STEP --help` describes a step."
 
 
 def _sizes(text: str) -> list[float]:
@@ -27,11 +25,8 @@ def _sizes(text: str) -> list[float]:
 
 @step(
     "laws of speed-up, fitted to measured times",
-    f"""\
-examples:
-  {JUDGE} scale fit profile.csv
-  {JUDGE} scale fit .benchmarks/*/0001_scaling.json --json > law.json
-""",
+    "profile.csv",
+    ".benchmarks/*/0001_scaling.json --json > law.json",
 )
 def fit(
     runs: list[str] = option(
@@ -52,10 +47,7 @@ def fit(
 
 @step(
     "replicas for jobs of different sizes, so that all take equally long",
-    f"""\
-example:
-  {JUDGE} scale choose law.json --target-s 60 --work 0.5,1,8 --most 64
-""",
+    "law.json --target-s 60 --work 0.5,1,8 --most 64",
 )
 def choose(
     law: Path = option(
@@ -80,10 +72,7 @@ def choose(
 
 @step(
     "replicas chosen per job compared with one number for all, on real jobs",
-    f"""\
-example:
-  {JUDGE} scale report .benchmarks/*/0001_scaling.json
-""",
+    ".benchmarks/*/0001_scaling.json",
 )
 def report(
     runs: list[str] = runs_of("saved runs of streams of jobs"),
@@ -100,5 +89,4 @@ def report(
     return then(reported(measured(runs, refused), refused), "report", *runs)
 
 
-_STEPS = Subcommands(__name__)
-arguments, run = _STEPS.arguments, _STEPS.run
+EXAMPLE, arguments, run = Subcommands(__name__).page

@@ -9,7 +9,6 @@ from analysis.answer import Answer, then
 from analysis.subcommands import Subcommands, option, step
 from analysis.terms import Refused
 from analysis.wording import whole
-from control.called import JUDGE
 
 if TYPE_CHECKING:
     from analysis.studies.jobs.policies import PlayedStream
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "policies for waiting jobs: simulate, report"
-EXAMPLE = f"`{JUDGE} schedule STEP --help` describes a step."
 
 MOST_JOBS = 10_000_000
 CLASSES = (
@@ -27,10 +25,7 @@ CLASSES = (
 
 @step(
     "policies on real streams of jobs, against each other and the simulator",
-    f"""\
-example:
-  {JUDGE} schedule report .benchmarks/*/0001_scheduling.json
-""",
+    ".benchmarks/*/0001_scheduling.json",
 )
 def report(
     runs: list[str] = option("RUN", "saved runs of streams of jobs", nargs="+"),
@@ -64,10 +59,7 @@ def report(
 
 @step(
     "policies compared on identical arrivals, simulated",
-    f"""\
-examples:
-  {JUDGE} schedule simulate --slots 2 --load 0.8
-""",
+    "--slots 2 --load 0.8",
 )
 def simulate(
     *,
@@ -119,5 +111,4 @@ def simulate(
     )
 
 
-_STEPS = Subcommands(__name__)
-arguments, run = _STEPS.arguments, _STEPS.run
+EXAMPLE, arguments, run = Subcommands(__name__).page
