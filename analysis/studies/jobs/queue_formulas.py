@@ -158,20 +158,16 @@ def _sakasegawa(of: Inputs) -> tuple[float, float]:
     return min(1.0, p_wait), p_wait / (of.servers * (1 - of.load)) * of.variation * of.service_s
 
 
-def solve(model: str, waits: Waits, inputs: Inputs, *, one: bool = False) -> Queue:
-    """Solve a model, which may be for `one` server only. Raises: Refused, Unstable."""
+def solve(model: str, waits: Waits, inputs: Inputs) -> Queue:
+    """Solve a model. Raises: Refused, Unstable."""
     must_be_stable(inputs)
-    _check(
-        not one or inputs.servers == 1,
-        f"{model} needs one server, not {inputs.servers}; for several, use Allen-Cunneen.",
-    )
     exact = model.startswith("M/")
     return _queue(model.replace("/c", f"/{inputs.servers}"), inputs, *waits(inputs), exact=exact)
 
 
 mmc = partial(solve, "M/M/c", _erlang)
-mg1 = partial(solve, "M/G/1", _pollaczek, one=True)
-kingman = partial(solve, "G/G/1 Kingman", _kingman, one=True)
+mg1 = partial(solve, "M/G/1", _pollaczek)
+kingman = partial(solve, "G/G/1 Kingman", _kingman)
 allen_cunneen = partial(solve, "G/G/c Allen-Cunneen", _allen_cunneen)
 sakasegawa = partial(solve, "G/G/c Sakasegawa", _sakasegawa)
 
@@ -206,7 +202,6 @@ def wait_quantile(queue: Queue, share: float) -> float:
 
     Exact for M/M/c, an approximation for the others (Allen 1990).
     """
-    _must_be_share(share)
     if queue.p_wait <= 1 - share:
         return 0.0
     return queue.wait_s / queue.p_wait * math.log(queue.p_wait / (1 - share))
@@ -218,7 +213,6 @@ def response_quantile(queue: Queue, share: float) -> float:
     A response is a service, and with probability C an exponential wait before it: P(R > t) =
     e^(-μt) + C·μ·(e^(-θt) - e^(-μt))/(μ - θ), θ = cμ - λ.
     """
-    _must_be_share(share)
     if queue.wait_s == 0:
         return -queue.service_s * math.log1p(-share)
     served, leaves = 1 / queue.service_s, queue.p_wait / queue.wait_s
@@ -235,10 +229,6 @@ def response_quantile(queue: Queue, share: float) -> float:
     return float(
         brentq(lambda time: longer(time) - (1 - share), 0.0, most, xtol=1e-15 * most, rtol=1e-13)
     )
-
-
-def _must_be_share(share: float) -> None:
-    _check(0 < share < 1, f"a share of {share:g}: a percentile lies between 0 and 100 %.")
 
 
 def mmck(inputs: Inputs, room: int) -> Queue:

@@ -400,7 +400,7 @@ def _stream(run: Run, cell: Cell) -> Stream:
     }
     arrivals, jobs, cpus = (
         about.get("arrivals") or {},
-        tuple(map(_job, rows[ROWS])),
+        tuple(job_of(row.read(JobRow)) for row in rows[ROWS]),
         run.machine.get("cpu_count"),
     )
     drawn = plan(arrivals.get("kind"), [job.planned_s for job in jobs], [job.work for job in jobs])
@@ -431,10 +431,6 @@ def _stream(run: Run, cell: Cell) -> Stream:
         classes=about.get("classes", ()),
         origin=run.origin,
     )
-
-
-def _job(row: Part) -> JobRun:
-    return job_of(row.read(JobRow))
 
 
 def job_of(row: JobRow) -> JobRun:

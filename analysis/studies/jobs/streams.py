@@ -52,7 +52,7 @@ class GroupWaits:
 
 @dataclass(frozen=True, slots=True)
 class JobsRun:
-    """A run's streams and their comparisons; unusable ones each have a line in `refused`.
+    """A run's streams and their comparisons.
 
     `arms` are streams with faults and their twins without, `lines` those that lost packets.
     """
@@ -63,7 +63,6 @@ class JobsRun:
     places: tuple[PolicyGroup, ...] = ()
     arms: tuple[FaultArm, ...] = ()
     lines: tuple[LossyLine, ...] = ()
-    refused: tuple[str, ...] = ()
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
@@ -126,7 +125,6 @@ def _questions(
 
 
 def _learns(every: Sequence[Stream]) -> bool:
-
     try:
         return hyper(every).best is not None
     except Refused:
@@ -161,7 +159,7 @@ def gather(run: Run) -> JobsRun | None:
     refused: list[str] = []
     lossy = tuple(lines(cells_of_run(run, refused)))
     if not tells_of_jobs(run):
-        return JobsRun(run, lines=lossy, refused=tuple(refused)) if lossy else None
+        return JobsRun(run, lines=lossy) if lossy else None
     every = in_order(streams(run, refused), refused)
     order = list(run.workloads)
     by_workload = tuple(
@@ -175,7 +173,6 @@ def gather(run: Run) -> JobsRun | None:
         tuple(_places_of(run, every, refused)),
         arms=tuple(of_faults) if any(arm.fault for arm in of_faults) else (),
         lines=lossy,
-        refused=tuple(refused),
     )
 
 

@@ -91,15 +91,8 @@ def filled(table: FactorTable, given: Point) -> dict[str, float | str]:
     rows, factors = table.points, [str(name) for name in table.points]
     for name in given:
         if name not in factors:
-            kept = next((kept for kept, copies in table.copies.items() if name in copies), "")
             there = ", ".join(map(one_line, factors))
-            reason = (
-                f"in these rows it always varied with {kept}, which represents both; give {kept}."
-            )
-            raise Refused(
-                f"{one_line(name)}: "
-                f"{reason if kept else f'not a varied factor; available: {there}.'}"
-            )
+            raise Refused(f"{one_line(name)}: not a varied factor; available: {there}.")
     agrees = np.ones(len(rows), bool)
     for name, value in given.items():
         same = (rows[name] == value).to_numpy()

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     Splits = Sequence[tuple[Whole, Whole]]
 
 LEVEL = 0.9
-AT_ONCE = 512  # points whose candidates are processed together
 LEAST_GROUPS = 3  # groups, for an interval of their mean
 Verdict = Literal["better", "worse", "can't tell"]
 
@@ -133,13 +132,13 @@ def calibrated(table: FactorTable, by: By, learner: Learner) -> Intervals:
 
     def intervals(points: Points, level: float) -> tuple[Floats, Floats]:
         said = np.column_stack([model(points) for model in fitted])
-        low, high = np.full(len(points), -np.inf), np.full(len(points), np.inf)
-        for begin in range(0, len(points), AT_ONCE) if known.any() else ():
-            part = slice(begin, begin + AT_ONCE)
-            candidates = said[part][:, fold]
-            high[part] = _quantile(candidates + off, weight, level * (count + 1))
-            low[part] = -_quantile(off - candidates, weight, level * (count + 1))
-        return low, high
+        if not known.any():
+            return np.full(len(points), -np.inf), np.full(len(points), np.inf)
+        candidates, reach = said[:, fold], level * (count + 1)
+        return (
+            -_quantile(off - candidates, weight, reach),
+            _quantile(candidates + off, weight, reach),
+        )
 
     return intervals
 

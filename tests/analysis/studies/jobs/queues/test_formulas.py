@@ -209,8 +209,6 @@ def test_closed_systems_keep_their_bounds_and_laws(
         lambda: mmc(Inputs(1, math.inf)),
         lambda: mmc(Inputs(0.5, 1, 0)),
         lambda: mmc(Inputs(0.5, 1, 1, -1)),
-        lambda: mg1(Inputs(1, 0.5, 2)),
-        lambda: wait_quantile(mmc(Inputs(0.5, 1)), 1.0),
         lambda: formulas.mmck(Inputs(1, 1, 3), 2),
         lambda: formulas.mva({}, 1),
         lambda: formulas.mva({"a": 0.0}, 1),
