@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
 from control.called import JUDGE
@@ -257,7 +256,7 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
             "the run was interrupted: later blocks are missing (the same command with `--resume` "
             "finishes it)."
         )
-    lines += [disturbance.sentence for disturbance in disturbances(run)]
+    lines += disturbances(run)
     lines += _two_treatments(run)
     lines += _left_behind(run)
     comparisons = tuple(comparisons)
@@ -434,34 +433,7 @@ FEWEST, LEAST_CORES = 3, 0.01  # blocks; cores used by others, which may delay a
 BUSY, OWN, STOLEN = "cpu_busy_percent_mean", "process_cpu_percent_mean", "cpu_steal_percent_mean"
 
 
-@dataclass(frozen=True, slots=True)
-class Disturbance:
-    """The share of all CPUs used by others: median over `cells`, and maximum with its block.
-
-    `most` is the maximum. `disturbed` counts the cells above the `limit`.
-    """
-
-    who: str
-    limit: float
-    cells: int
-    disturbed: int
-    median: float
-    most: float
-    block: int
-    remedy: str
-
-    @property
-    def sentence(self) -> str:
-        return (
-            f"Disturbed: {self.who} {unsigned(self.median)} of the CPUs (median of {self.cells} "
-            f"cells; up to {unsigned(self.most)}, in "
-            f"block {self.block}), more than {unsigned(self.limit)} in {self.disturbed} of them. "
-            "This widens the intervals: "
-            f"{self.remedy}."
-        )
-
-
-def disturbances(run: Run) -> Iterator[Disturbance]:
+def disturbances(run: Run) -> Iterator[str]:
     """Yield what disturbed a run: other programs, other guests on the host."""
     turns = "`--turns`" if "command" in run.studies else "`--design=turns`"
     way_out = (
@@ -541,11 +513,13 @@ def _cores_of_others(run: Run, comparison: Comparison, tweakset: str) -> dict[in
     }
 
 
-def _beyond(
-    who: str, limit: float, shares: list[tuple[float, int]], remedy: str
-) -> Iterator[Disturbance]:
+def _beyond(who: str, limit: float, shares: list[tuple[float, int]], remedy: str) -> Iterator[str]:
     disturbed = sum(share > limit for share, _ in shares)
     if disturbed * ONE_IN > len(shares):
         most, block = max(shares)
         middle = median(share for share, _ in shares)
-        yield Disturbance(who, limit, len(shares), disturbed, middle, most, block, remedy)
+        yield (
+            f"Disturbed: {who} {unsigned(middle)} of the CPUs (median of {len(shares)} cells; up "
+            f"to {unsigned(most)}, in block {block}), more than {unsigned(limit)} in {disturbed} "
+            f"of them. This widens the intervals: {remedy}."
+        )

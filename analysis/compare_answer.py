@@ -143,7 +143,7 @@ def answer_of(
     """
     contrasts = without_guards(comparisons)
     nothing = unseen(comparisons, runs[0]) if len(runs) == 1 else None
-    disturbed = [disturbance.sentence for run in runs for disturbance in disturbances(run)]
+    disturbed = [line for run in runs for line in disturbances(run)]
     warnings = list(dict.fromkeys(line for run in runs for line in warnings_of(run, comparisons)))
     if not comparisons:
         title, *more = [f"Nothing to compare: {_why_none(runs)}."]

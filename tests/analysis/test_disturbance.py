@@ -56,26 +56,19 @@ def test_over_a_tenth_in_over_a_tenth_of_cells_is_a_disturbance(
 ) -> None:
     made = run(others)
     found = list(disturbances(made))
-    assert [(one.cells, one.disturbed, one.limit) for one in found] == (
-        [(12, disturbed, 0.10)] if disturbed else []
-    )
-    for one in found:
-        assert (one.median, one.most) == pytest.approx((0.05, 0.4))
-        assert (
-            share_of_others(
-                made, max(made.cells, key=lambda cell: cell.telemetry["cpu_busy_percent_mean"])
-            )
-            == one.most
-        )
+    assert len(found) == bool(disturbed)
+    for line in found:
+        assert "5 % of the CPUs (median of 12 cells; up to 40 %, in block " in line
+        assert f"more than 10 % in {disturbed} of them" in line
 
 
 @pytest.mark.parametrize(("stolen", "disturbed"), [(0.04, 0), (0.06, 12)])
 def test_so_is_a_twentieth_that_the_hypervisor_gave_to_others(
     stolen: float, disturbed: int
 ) -> None:
-    assert [(one.limit, one.disturbed) for one in disturbances(run([0.0], stolen=stolen))] == (
-        [(0.05, disturbed)] if disturbed else []
-    )
+    found = list(disturbances(run([0.0], stolen=stolen)))
+    assert len(found) == bool(disturbed)
+    assert all(f"more than 5 % in {disturbed} of them" in line for line in found)
 
 
 def test_it_stands_at_the_head_and_once() -> None:
