@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
@@ -57,9 +57,11 @@ class Hyper:
     why: str
 
     def named(self, point: GridPoint) -> str:
-        return ", ".join(
-            f"{name} {level}" for name, level in zip(self.factors, point.levels, strict=True)
-        )
+        return named(self.factors, point.levels)
+
+
+def named(factors: Iterable[str], levels: Iterable[str]) -> str:
+    return ", ".join(f"{name} {level}" for name, level in zip(factors, levels, strict=True))
 
 
 def hyper(streams: Sequence[Stream]) -> Hyper:
@@ -143,17 +145,14 @@ def _point(levels: tuple[str, ...], runs: pd.DataFrame) -> GridPoint:
 def _effects(
     factors: Mapping[str, tuple[str, ...]], order: Sequence[tuple[str, ...]], frame: pd.DataFrame
 ) -> tuple[Any, str]:
-    named = {
-        levels: ", ".join(f"{name} {level}" for name, level in zip(factors, levels, strict=True))
-        for levels in order
-    }
+    points = {named(factors, levels): levels for levels in order}
     when = frame["run"] + " " + frame["block"].astype(str)
-    runs = frame.assign(point=frame["levels"].map(named), when=when)
+    runs = frame.assign(point=[named(factors, its) for its in frame["levels"]], when=when)
     runs = runs.sort_values("levels", key=lambda its: its.map(order.index), kind="stable")
     reached = runs[TIME].notna()
     rows = [*runs[reached][["point", "levels", "when", TIME]].itertuples(index=False, name=None)]
     missing = len([*product(*factors.values())]) - len(order)
-    never = [point for levels, point in named.items() if levels not in {row[1] for row in rows}]
+    never = [point for point in points if point not in {row[0] for row in rows}]
     if missing:
         return None, f"{missing} of {missing + len(order)} combinations were not run."
     if never:
@@ -162,7 +161,6 @@ def _effects(
         (str(point), "not all jobs reached the accuracy", tuple(own["when"]))
         for point, own in runs[~reached].groupby("point", sort=False)
     ]
-    points = {point: levels for levels, point in named.items()}
     for effects_of_grid in studies.hooks("effects_of_grid"):
         return effects_of_grid("job_stream", TIME, factors, points, rows, lost), ""
     return None, "no study for estimating effects is installed."

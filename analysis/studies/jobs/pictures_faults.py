@@ -43,7 +43,7 @@ from analysis.wording import digits, unsigned
 from control.scaling import TOLERANCE, time_s
 
 from . import claims
-from .estimates import NONE, figure, number, over_blocks, p_value, unit, value_of
+from .estimates import figure, over_blocks, p_value, unit
 from .faults import named
 from .scaling import MeasuredStream, TargetReport, of_run, reports
 
@@ -107,12 +107,11 @@ def ratio_rows(
 
 @picture(-27, "What faults cost", REPORTS=FAULTS)
 def jobs_faults(scene: Scene) -> Plot:
-    """Slowdown of jobs under each fault, recovery time of the stream, and lost work."""
+    """Slowdown of jobs under each fault."""
     arms = arms_of(scene)
     lead = (
         "Response times under a fault ÷ those of the same jobs without it, paired by block: "
-        "right of 1 is slower. Lines: 95 % intervals "
-        "over blocks. Recovery: from a fault until the number of finished jobs has caught up."
+        "right of 1 is slower. Lines: 95 % intervals over blocks; p after Holm over all faults."
     )
     legend = verdict_entries(
         LOOKS, {verdict(arm) for arm in arms if arm.slowdown is not None}, WORDS
@@ -121,11 +120,7 @@ def jobs_faults(scene: Scene) -> Plot:
     by_run = [(one.run, [arm for arm in one.arms if arm.fault]) for one in scene.streams]
     sections = [slowdowns(its, run_title(scene, run), run=run) for run, its in by_run if its]
     notes = grouped([(arm.name, note) for arm in named(arms) for note in arm.notes], len(arms))
-    lost = (
-        "Lost: seconds of attempts per stream whose work no checkpoint saved. p after Holm over "
-        "all faults."
-    )
-    return Plot(lead, sections, legend, [lost, *notes], worst(arms))
+    return Plot(lead, sections, legend, notes, worst(arms))
 
 
 def arms_of(scene: Scene) -> list[FaultArm]:
@@ -170,42 +165,22 @@ def words(arm: FaultArm) -> str:
 
 
 def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Chart:
-    """Make a section with a row per arm; omit columns without any value."""
-    arms = named(arms)
-    scale, short = unit(
-        one.value
-        for arm in arms
-        for one in (arm.figures["recovery_s"], arm.figures["lost_s"])
-        if one is not None
-    )
-    columns = [
-        ("ratio [95 %]", 1.3, [words(arm) for arm in arms]),
-        (
-            f"recovery, {short}",
-            0.75,
-            [figure(arm.figures["recovery_s"], scale).partition(" ")[0] for arm in arms],
-        ),
-        (f"lost, {short}", 0.55, [number(value_of(arm.figures["lost_s"], scale)) for arm in arms]),
-        ("p", 0.4, [p_value(arm.slowdown and arm.slowdown.p_adjusted) for arm in arms]),
-    ]
-    columns = [column for column in columns if set(column[2]) - {NONE, ""}]
-    heads = [
-        (head, 0.12 + sum(wide for _, wide, _ in columns[:at]))
-        for at, (head, _, _) in enumerate(columns)
-    ]
-    texts = zip(*(column for _, _, column in columns), strict=True)
-    rows = [
-        MarkRow(arm.name, [Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], its, bold=False)])
-        for arm, its in zip(arms, texts, strict=True)
-    ]
-    look = {
-        "right": 0.12 + sum(wide for _, wide, _ in columns),
-        "band": (1 / (1 + MARGIN), 1 + MARGIN),
-        "heads": heads,
-    }
-    left = room_for([arm.name for arm in arms], 2.2)
+    rows = []
+    for arm in named(arms):
+        texts = words(arm), p_value(arm.slowdown and arm.slowdown.p_adjusted)
+        rows.append(
+            MarkRow(arm.name, [Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], texts, bold=False)])
+        )
     return ratio_rows(
-        title, rows, 1 + 2 * MARGIN, "response time, ratio", left=left, **look, **settings
+        title,
+        rows,
+        1 + 2 * MARGIN,
+        "response time, ratio",
+        left=room_for([row.name for row in rows], 2.2),
+        right=2.05,
+        heads=[("ratio [95 %]", 0.12), ("p", 0)],
+        band=(1 / (1 + MARGIN), 1 + MARGIN),
+        **settings,
     )
 
 
