@@ -19,7 +19,7 @@ HELP = "GPU metrics over a grid of blocks × threads: relations, bounds, heat ma
 EXAMPLE = f"""\
 examples:
   {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json
-  {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json --plot pictures/   heat maps and relations, too
+  {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json --plot pictures/   heat maps, too
 
 Exit code 0: analysed. 2: bad usage, or no usable input.
 """
@@ -32,7 +32,7 @@ def run(
     sms: int | None = option(
         "N", "SMs of the GPU (default: as recorded, or by its name)", type=whole(1, 100_000)
     ),
-    plot: Path | None = option("DIR", "draw heat maps and relations into this folder", type=Path),
+    plot: Path | None = option("DIR", "draw heat maps into this folder", type=Path),
 ) -> Answer:
     from analysis.studies.gpu.answers import answer
     from analysis.studies.gpu.findings import findings_of

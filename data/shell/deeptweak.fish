@@ -247,7 +247,7 @@ complete -c deeptweak -n '_shtab_deeptweak_using gate; and test $_shtab_deeptwea
 complete -c deeptweak -n '_shtab_deeptweak_using; and test $_shtab_deeptweak_npos -eq 0' -a gpu-metrics -d 'Compare GPU utilisation, GRACT, SMACT and SMOCC with kernels of known size.'
 complete -c deeptweak -n '_shtab_deeptweak_using gpu-metrics' -s h -l help -d 'show this help message and exit'
 complete -c deeptweak -n '_shtab_deeptweak_using gpu-metrics' -l sms -x -d 'SMs of the GPU (default: as recorded, or by its name)'
-complete -c deeptweak -n '_shtab_deeptweak_using gpu-metrics' -l plot -xka "(__fish_complete_directories)" -d 'draw heat maps and relations into this folder'
+complete -c deeptweak -n '_shtab_deeptweak_using gpu-metrics' -l plot -xka "(__fish_complete_directories)" -d 'draw heat maps into this folder'
 complete -c deeptweak -n '_shtab_deeptweak_using gpu-metrics' -l all -d 'print everything, however long'
 complete -c deeptweak -n '_shtab_deeptweak_using gpu-metrics' -l json -d 'JSON, for programs'
 complete -c deeptweak -n '_shtab_deeptweak_using gpu-metrics' -l csv -d 'the tables as CSV, raw values'

@@ -289,7 +289,7 @@ _shtab_deeptweak_gate_defaults_added=0
 _shtab_deeptweak_gpu_metrics_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--sms[SMs of the GPU (default\: as recorded, or by its name)]:N:"
-  "--plot[draw heat maps and relations into this folder]:DIR:_files -/"
+  "--plot[draw heat maps into this folder]:DIR:_files -/"
   "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
