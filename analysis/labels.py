@@ -117,6 +117,13 @@ def _counts(run: Run) -> str:
     return ", ".join([*run.studies, *([f"{started:%-d %b %Y}"] if started else []), cells])
 
 
+def about(run: Run) -> dict[str, object]:
+    """Return the facts on a run that begin the JSON of a study's answer."""
+    names = ("run_id", "origin", "started_utc", "commit", "interrupted")
+    facts = {name: getattr(run, name) for name in names}
+    return {**facts, "seed": run.design.seed, "warnings": list(run.warnings)}
+
+
 def provenance(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return the origin of runs, for `--explain`: run, blocks, seed, machine."""
     facts = [

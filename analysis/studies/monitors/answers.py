@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from analysis.answer import (
@@ -19,9 +19,8 @@ from analysis.answer import (
     bullets,
     command,
     grouped,
-    table_of,
 )
-from analysis.labels import absolute, headline, provenance, shorten
+from analysis.labels import about, absolute, headline, provenance, shorten
 from analysis.terms import Metric, Run
 from analysis.wording import probability, spoken, unsigned
 
@@ -123,21 +122,8 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
             within,
         ],
         next=() if brief else command("report", run.origin),
-        data=document(run, result),
+        data={**about(run), "workloads": list(map(asdict, result))},
     )
-
-
-def document(run: Run, result: Sequence[Overhead]) -> dict[str, object]:
-    return {
-        "run_id": run.run_id,
-        "origin": run.origin,
-        "started_utc": run.started_utc,
-        "commit": run.commit,
-        "seed": run.design.seed,
-        "interrupted": run.interrupted,
-        "warnings": list(run.warnings),
-        "workloads": [asdict(overhead) for overhead in result],
-    }
 
 
 def _claims(arms: Iterable[MonitoredArm]) -> list[MonitoredArm]:
@@ -253,27 +239,16 @@ def _own(arms: Sequence[MonitoredArm]) -> Table:
 
 
 def _further(overhead: Overhead) -> list[Line | Table]:
-    parts: list[Line | Table] = []
-    for name, head in (
-        ("placebo", "inside the process, against the placebo"),
-        ("energy", "energy"),
-    ):
-        rows = [
-            [arm.label, figure, figure.p_adjusted, figure.n]
-            for arm in overhead.arms
-            if (figure := getattr(arm, name)) is not None
-        ]
-        if rows and overhead.control.state != DIFFERS:
-            what = "CPU" if name == "placebo" else "energy"
-            columns = [
-                Column(head, "monitor", left=True),
-                Column(f"{what} + % [95 %]", name, WHOLE),
-            ]
-            columns += [Column("p\nHolm", "p_adjusted", probability), Column("n", "n")]
-            parts.append(
-                table_of([(column, itemgetter(at)) for at, column in enumerate(columns)], rows)
-            )
     arms = overhead.arms
+    parts: list[Line | Table] = []
+    rows = [[arm.label, arm.energy, arm.energy.n] for arm in arms if arm.energy is not None]
+    if rows and overhead.control.state != DIFFERS:
+        columns = [
+            Column("energy", "monitor", left=True),
+            Column("energy + % [95 %]", "energy", WHOLE),
+            Column("n", "n"),
+        ]
+        parts.append(Table(columns, rows))
     every = sum(1 for arm in arms[1:] if arm.n)
     lost = [(arm.label, f"{count} {reason}") for arm in arms for reason, count in arm.lost.items()]
     notes = [(arm.label, note) for arm in arms for note in arm.notes]

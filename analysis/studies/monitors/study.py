@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from analysis.compare import CompareOptions, compare
@@ -80,8 +80,7 @@ class MonitoredArm:
 
     `base` is empty for arms without a monitor. `cpu` is for the measured steps (the primary
     metric), `wall` their wall time, `total` all CPU from the process's start to its exit plus the
-    monitor's own processes, `placebo` the primary metric against the placebo (inside monitors).
-    `said` is the word in tables. `lost` counts missing cells by reason.
+    monitor's own processes. `said` is the word in tables. `lost` counts missing cells by reason.
 
     `core` is the CPU seconds of the monitor's processes per second at work (1 is a whole core).
     `own` are medians over blocks: `memory_bytes` its own peak plus the growth of the workload's
@@ -102,7 +101,6 @@ class MonitoredArm:
     wall: OverheadFigure | None
     total: OverheadFigure | None
     energy: OverheadFigure | None
-    placebo: OverheadFigure | None
     core: Mean | None
     own: Mapping[str, float]
     load: LoadRange | None
@@ -156,7 +154,6 @@ def overheads(run: Run) -> list[Overhead]:
         )
     run, cells = read(run)
     rows = compare(run, None, CompareOptions(metrics=(WALL, ALL_CPU, ENERGY)))
-    placebos = _against_placebo(run, cells)
     result = []
     for place in ((study, workload) for study in run.studies for workload in run.workloads):
         arms: dict[str, list[MonitoredCell]] = {run.baseline: []}
@@ -164,7 +161,7 @@ def overheads(run: Run) -> list[Overhead]:
             arms.setdefault(cell.cell.tweakset, []).append(cell)
         if any(arms.values()):
             own = {row.tweakset: row for row in rows if (row.study, row.workload) == place}
-            result.append(_workload(run, place, arms, own, placebos))
+            result.append(_workload(run, place, arms, own))
     return result
 
 
@@ -173,7 +170,6 @@ def _workload(
     place: tuple[str, str],
     cells: Mapping[str, Sequence[MonitoredCell]],
     rows: Mapping[str, Comparison],
-    placebos: Mapping[tuple[str, str, str], OverheadFigure],
 ) -> Overhead:
     study, workload = place
     measured = {name: [cell for cell in own if cell.measured] for name, own in cells.items()}
@@ -204,7 +200,6 @@ def _workload(
             wall=others.get(WALL),
             total=others.get(ALL_CPU),
             energy=others.get(ENERGY),
-            placebo=placebos.get((*place, name)),
             core=mean_of([share for cell in own if (share := cell.core_share) is not None]),
             own=_usage(own, measured[run.baseline]) if row and own and own[0].name else {},
             load=LoadRange(statistics.fmean(loads), min(loads), max(loads)) if loads else None,
@@ -236,7 +231,6 @@ def _workload(
 
 
 def _labels(cells: Mapping[str, Sequence[MonitoredCell]], names: Iterable[str]) -> dict[str, str]:
-    """Return unique names of arms: a monitor with its interval or rate, `psutil_thread 0.01 s`."""
     result = {name: COPY if name == AGAIN else _label(name, cells[name]) for name in names}
     return result if len(set(result.values())) == len(result) else {name: name for name in result}
 
@@ -348,24 +342,3 @@ def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFi
         p_adjusted=p_adjusted,
         p_equivalent=effect.p_equivalent,
     )
-
-
-def _against_placebo(
-    run: Run, cells: Sequence[MonitoredCell]
-) -> dict[tuple[str, str, str], OverheadFigure]:
-    """Compare every inside monitor with the placebo, in a family of their own.
-
-    The placebo has the same thread and import, but monitors nothing.
-    """
-    inside = {cell.cell.tweakset for cell in cells if cell.kind == INSIDE}
-    placebo = next((cell.cell.tweakset for cell in cells if cell.base == PLACEBO), None)
-    if placebo is None or inside <= {placebo}:
-        return {}
-    names = {placebo, *inside}
-    own = tuple(cell for cell in run.cells if cell.tweakset in names)
-    tweaksets = {name: tweakset for name, tweakset in run.tweaksets.items() if name in names}
-    rows = compare(replace(run, cells=own, tweaksets=tweaksets), placebo)
-    figures = {
-        (row.study, row.workload, row.tweakset): figure(row.primary, row.p_adjusted) for row in rows
-    }
-    return {place: one for place, one in figures.items() if one is not None}

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word, grouped, table_of
-from analysis.labels import headline, provenance
+from analysis.labels import about, headline, provenance
 from analysis.wording import (
     bracket,
     counted,
@@ -64,7 +64,6 @@ def unit_of(side: PowerSide) -> str:
 
 
 def drawn_from(side: PowerSide) -> str:
-    """Return the limited quantity: power, or activity without watts."""
     return "power" if side.unit == WATT else "activity"
 
 
@@ -84,7 +83,6 @@ def source(side: PowerSide) -> str:
 
 
 def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Answer:
-    """Return the algorithms' results under a cap; `brief` omits energy, latency and remarks."""
     sections = []
     for side in result:
         head = f", back-end {side.backend}" if len(result) > 1 else ""
@@ -93,15 +91,6 @@ def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Ans
             sections.append(Section(title, [_together(side)]))
         sections += [_group(group, side, head, brief=brief) for group in side.groups]
     said = [line for side in result for line in of_side(side)]
-    about = {
-        "run_id": run.run_id,
-        "origin": run.origin,
-        "started_utc": run.started_utc,
-        "commit": run.commit,
-        "seed": run.design.seed,
-        "interrupted": run.interrupted,
-        "warnings": list(run.warnings),
-    }
     return Answer(
         title=" ".join(
             _title(side) + (f" ({side.backend})" if len(result) > 1 else "") for side in result
@@ -116,7 +105,7 @@ def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Ans
             *provenance([run]),
             *dict.fromkeys(line for side in result for line in _legend(side)),
         ],
-        data={**about, "backends": [_document(side) for side in result]},
+        data={**about(run), "backends": [_document(side) for side in result]},
     )
 
 
@@ -198,12 +187,10 @@ def shown(rate: Estimate, what: str = "") -> str:
 
 
 def arms_of(side: PowerSide) -> Sequence[PowerArm]:
-    """Return the algorithms over all tasks together, or on a single task."""
     return side.together or [arm for group in side.groups for arm in group.arms if arm.n]
 
 
 def _above(arm: PowerArm) -> str:
-    """Write a share of time: `0.0 [0.0, 0.0] %, of 2 blocks; 3 of 5 lack readings`."""
     known = 0 if arm.above is None else arm.above.n
     text = "no figure" if arm.above is None else f"{share(arm.above)} %"
     if arm.lacking:
@@ -248,7 +235,6 @@ def _most_throughput(side: PowerSide) -> Iterator[str]:
 
 
 def share(mean: Mean | None) -> str:
-    """Write a share of time in percent with its interval: `4.2 [3.1, 5.3]`."""
     return (
         ""
         if mean is None

@@ -78,20 +78,6 @@ def test_a_dear_start_is_no_rate(found: Overhead) -> None:
     assert one.total.value == pytest.approx(2 / 5.8, abs=0.02)
 
 
-def test_only_inside_monitors_are_also_compared_with_the_placebo(found: Overhead) -> None:
-    against = {one.label for one in found.arms if one.placebo is not None}
-    assert against == {
-        "cprofile",
-        "psutil_thread 1 s",
-        "psutil_thread 0.1 s",
-        "psutil_thread 0.01 s",
-    }
-    dear = arm(found, "cprofile").placebo
-    assert dear is not None
-    assert dear.low < 0.60 < dear.high
-    assert dear.p_adjusted is not None
-
-
 NOISY = MadeMonitoring(cell_sd=0.05, seed=3)
 
 
