@@ -120,12 +120,7 @@ def _matches(name: str) -> list[Path]:
             or _results(path.glob("*/*.json"))
         )
         if not matches:
-            from analysis import studies
-
-            commands = (command_for(path) for command_for in studies.hooks("command_for"))
-            raise Refused(
-                f"{name}: {next(filter(None, commands), 'no saved run (*.json) in this folder.')}"
-            )
+            raise Refused(f"{name}: no saved run (*.json) in this folder.")
         return matches
     return [path]
 

@@ -59,7 +59,6 @@ def hooks(name: str) -> tuple[Callable[..., Any], ...]:
     """Return the studies' functions of a name, in the order of their folders; all are optional.
 
     - `with_figures(cell, origin, params, capped=…)`: a cell with the study's metrics added.
-    - `command_for(folder)`: the command for a folder without saved runs, or None.
     - `for_pictures(runs)`: fields of the pictures' scene for its own runs (`plots/scene`).
     - `blocks_for(run, gain)`: blocks and time needed to detect a gain, or None.
     - `over_runs(runs, compared)`: the pooled answer of several runs and a function that draws it,

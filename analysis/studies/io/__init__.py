@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from analysis.answer import Answer
 from analysis.terms import Cell, Run
-from control.called import JUDGE
 
 ORDER = 40
 TITLE = "Input"
@@ -32,16 +30,6 @@ def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, cappe
     from .saved import with_figures as read_figures
 
     return read_figures(cell, origin, params, capped=capped)
-
-
-def command_for(folder: Path) -> str | None:
-    from .dlio_folder import folders_under
-
-    return (
-        f"these are DLIO results, not saved runs: {JUDGE} io {folder} --plot OUT"
-        if folders_under(folder)
-        else None
-    )
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:

@@ -29,7 +29,7 @@ from analysis.terms import AGAIN, STOCK, Refused
 from analysis.wording import counted, digits, probability
 
 from .dlio_folder import SUMMARY, folders_under, runs_of
-from .figures import RATE, STEADY, WHOLE, describe_identity, describe_oversleep, judge, record
+from .figures import RATE, STEADY, WHOLE, describe_oversleep, judge, record
 from .saved import judged_of
 from .study import BY_DEFAULT, Configuration, IoStudy, study
 from .words import change_text, findings, reversals
@@ -147,7 +147,6 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
 
 
 def _is_dlio(path: Path) -> bool:
-    """Return whether a path is a DLIO result folder or contains some, but no saved runs."""
     try:
         return (
             path.is_dir()
@@ -188,7 +187,6 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     )
     scope = f"{what}{'; all: ' + study.alike if study.alike else ''}."
     title, *others = [*findings(study), scope]
-    notes = [(cell.run.id, f"{note}.") for cell in study.cells for note in cell.run.notes]
     return Answer(
         title,
         [*bullets(others[:-1]), *(Line(line, tone="quiet") for line in others[-1:])],
@@ -197,7 +195,7 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
             *_tweak_table(study),
             *([] if brief or not blocks else [_proof(study), _effects(study)]),
         ],
-        [] if brief else [*lost, *grouped(notes, len(study.cells))],
+        [] if brief else lost,
         LEGEND,
         command("io", study.origin, "--plot", "io/"),
         record_of(study),
@@ -232,9 +230,9 @@ def _runs(study: IoStudy, *, brief: bool) -> Section:
             blocks = max(mean.n for mean in one.responses.values())
             rows.append([one.name, blocks, *figures, *([_limit(one)] if heads is FIRST else [])])
         tables.append(Table(columns, rows))
-    notes = [] if brief else [describe_oversleep(study.cells), describe_identity(study.cells)]
+    late = None if brief else describe_oversleep(study.cells)
     lines = bullets(grouped(missing, len(untouched)), "–", "quiet")
-    lines += [Line(f"{line}.", tone="quiet") for line in notes if line]
+    lines += [Line(f"{late}.", tone="quiet")] if late else []
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
 
 
@@ -300,7 +298,7 @@ def _steps(analysis: Analysis) -> Table:
     rows = [
         [" × ".join(effect.factors), step.name, step, step.p_adjusted, step.n]
         for effect in analysis.findings
-        for step in (*effect.steps, *(effect.together if effect.shown else ()))
+        for step in effect.steps
     ]
     return Table(columns, rows)
 

@@ -114,14 +114,12 @@ def _leaf(name: str) -> str:
 
 
 def _alike(runs: Sequence[IoRun]) -> dict[str, str]:
-    """Return the common parameters with their level; none if all are common."""
     columns = _columns(runs)
     alike = {name: column[0] for name, column in columns.items() if len({*column}) == 1}
     return alike if len(alike) < len(columns) else {}
 
 
 def common(runs: Sequence[IoRun]) -> frozenset[str]:
-    """Return parameters that names can omit: common to all runs, or implied; none for one."""
     alike = _alike(runs)
     implied = (name for name, _ in factors_of(runs).same)
     return frozenset({*alike, *implied}) if alike else frozenset()
@@ -136,7 +134,6 @@ def describe_common(runs: Sequence[IoRun]) -> str:
 
 
 def scale_of(name: str) -> Scale:
-    """Return the scale: ratios (log) for rates, differences in points for percentages."""
     return "log" if is_rate(name) else "raw"
 
 

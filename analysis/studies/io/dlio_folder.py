@@ -44,7 +44,6 @@ BLOCK = re.compile(r"block(\d+)")
 CHECKPOINT = re.compile(r"(?:save_)?ckpt(\d+)")
 CHECKPOINTS = "workflow.checkpoint"
 NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
-IGNORED_SIZE_BYTES = 10240  # DLIO's checkpoint size if none is configured
 OLD_NAMES = {
     "record_length": "record_length_bytes",
     "record_length_stdev": "record_length_bytes_stdev",
@@ -161,7 +160,6 @@ def run_of(folder: Path) -> IoRun:
         },
         reported=about.get("metric") or {},
         started_utc=_started_of(folder, summary),
-        notes=tuple(config.notes),
     )
 
 
@@ -187,12 +185,6 @@ def _trained(
         )
     size_gb = metric.get("checkpoint_size_GB")
     checkpoints = _checkpoints_of(files[0][2], size_gb * GIB if _is_number(size_gb) else None)
-    size = config.params.get("model_size")
-    if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
-        config.notes.append(
-            f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is not a key of "
-            "the DLIO version that ran"
-        )
     return tuple(epochs), checkpoints
 
 
@@ -244,7 +236,6 @@ class Config:
     workload: str | None
     origin: str
     old: bool
-    notes: list[str]
 
     def whole(self, name: str, least: int = 0) -> int:
         value = self.params[name]
@@ -273,9 +264,8 @@ def _config_of(folder: Path) -> Config:
         raise Unreadable(f"{asked}: is not a list of overrides.")
     pairs = (str(word).lstrip("+~").partition("=") for word in words)
     overrides = {key.removeprefix("workload."): value for key, _, value in pairs}
-    notes: list[str] = []
-    params = {**DEFAULTS, **_flat(sections, notes, old=old)}
-    return Config(params, overrides, overrides.pop("workload", None), str(path), old, notes)
+    params = {**DEFAULTS, **_flat(sections, old=old)}
+    return Config(params, overrides, overrides.pop("workload", None), str(path), old)
 
 
 def _hydra_of(folder: Path) -> Path:
@@ -289,7 +279,7 @@ def _hydra_of(folder: Path) -> Path:
     return usual if usual.exists() or not beside else beside[0]
 
 
-def _flat(sections: Mapping[object, object], notes: list[str], *, old: bool) -> dict[str, object]:
+def _flat(sections: Mapping[object, object], *, old: bool) -> dict[str, object]:
     params: dict[str, object] = {}
     for name, section in sections.items():
         values = (
@@ -306,12 +296,7 @@ def _flat(sections: Mapping[object, object], notes: list[str], *, old: bool) -> 
         for before, after in OLD_NAMES.items():
             # Each version reads its own spelling; a single one was meant for the version that ran.
             if before in values and after in values:
-                ignored = after if old else before
-                notes.append(
-                    f"{ignored} is not a key of the DLIO version that ran, which silently ignores "
-                    "it"
-                )
-                del values[ignored]
+                del values[after if old else before]
         params |= {OLD_NAMES.get(key, key): value for key, value in values.items()}
     for name in ("file_shuffle", "sample_shuffle"):
         if params.get(name) is False:
@@ -320,7 +305,6 @@ def _flat(sections: Mapping[object, object], notes: list[str], *, old: bool) -> 
 
 
 def _name(folder: Path, processes: int) -> str:
-    """Name a run after the folder in which its study kept it: `4_read_threads_8/<stamp>`."""
     place = folder.resolve()
     if not STAMPED.fullmatch(place.name):
         return place.name

@@ -50,28 +50,15 @@ class EffectStep(Change):
 
 @dataclass(frozen=True, slots=True)
 class IoEffect:
-    """The effect of one factor, or of two together.
-
-    `together` describes an interaction: the step of the factor with fewer levels at each level of
-    the other.
-    """
+    """The effect of one factor, or of two together."""
 
     factors: Point
     p_adjusted: float
     steps: tuple[EffectStep, ...]
-    together: tuple[EffectStep, ...] = ()
 
     @property
     def shown(self) -> bool:
         return self.p_adjusted < ALPHA
-
-    @property
-    def clearest(self) -> EffectStep:
-        """Return the step to describe: the largest named one, else that with the smallest p."""
-        named = [step for step in self.steps if step.shown]
-        if named:
-            return max(named, key=lambda step: abs(step.value))
-        return min(self.steps, key=lambda step: step.p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +143,6 @@ class ResponseLayout:
         )
 
     def means(self, first: str, second: str) -> dict[Point, Mean]:
-        """Return known means over blocks for two factors' levels, each with its 95 % interval."""
         levels, result = self.varied.levels, dict[Point, Mean]()
         for pair in product(levels.get(first, ()), levels.get(second, ())):
             try:
@@ -217,7 +203,7 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
     notes = (*untestable, *_notes(layout, blocks))
     if not tested:
         return replace(empty, refusal=next(iter(untestable), NOTHING), notes=notes)
-    return replace(empty, findings=tuple(_effects(layout, tested)), notes=notes)
+    return replace(empty, findings=tuple(_effects(tested)), notes=notes)
 
 
 def _test_steps(layout: ResponseLayout) -> tuple[dict[Point, list[EffectStep]], list[str]]:
@@ -245,9 +231,7 @@ def _test_steps(layout: ResponseLayout) -> tuple[dict[Point, list[EffectStep]], 
     return result, untestable
 
 
-def _effects(
-    layout: ResponseLayout, tested: Mapping[Point, Sequence[EffectStep]]
-) -> Iterator[IoEffect]:
+def _effects(tested: Mapping[Point, Sequence[EffectStep]]) -> Iterator[IoEffect]:
     smallest = [min(1.0, len(steps) * min(step.p for step in steps)) for steps in tested.values()]
     for (factors, steps), p, p_adjusted in zip(
         tested.items(), smallest, holm(smallest), strict=True
@@ -257,25 +241,7 @@ def _effects(
         own = tuple(
             replace(step, p_adjusted=min(1.0, times * p)) for step, p in zip(steps, ps, strict=True)
         )
-        effect = IoEffect(factors, p_adjusted, own)
-        together = tuple(_together(layout, effect)) if len(factors) > 1 else ()
-        yield replace(effect, together=together)
-
-
-def _together(layout: ResponseLayout, effect: IoEffect) -> Iterator[EffectStep]:
-    """Yield the step of the factor with fewer levels, at each level of the other that has it."""
-    levels = layout.levels
-    inner = 0 if len(levels[effect.factors[0]]) < len(levels[effect.factors[1]]) else 1
-    factor, along = effect.factors[inner], effect.factors[1 - inner]
-    first, last = levels[factor][0], effect.clearest.levels[inner]
-    among = len(levels[along]) * (len(levels[factor]) - 1)
-    for level in levels[along]:
-        question = {factor: {first: -1.0, last: 1.0}, along: {level: 1.0}}
-        name = f"{level_name(along, level)} {first} → {last}"
-        try:
-            yield layout.step(name, (last, level), question, among)
-        except NotComparable:
-            continue
+        yield IoEffect(factors, p_adjusted, own)
 
 
 def _notes(layout: ResponseLayout, blocks: int) -> Iterator[str]:

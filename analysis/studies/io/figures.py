@@ -46,7 +46,6 @@ EVERY = (
     *SHARES,
     *("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s"),
 )
-LOW, HIGH = 0.995, 1.005
 OMITTED = {"epochs", "checkpoints", "dlio_counts_all"}
 
 
@@ -68,12 +67,11 @@ class Identity:
     """Throughput relative to AU × batch × processes / t_c, unless it cannot be computed.
 
     `nominal` is with the configured t_c; `measured` with the clocked one, and 1 if figures and step
-    lists belong together. `overslept` is clocked over configured computation.
+    lists belong together.
     """
 
     nominal: float | None = None
     measured: float | None = None
-    overslept: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,29 +263,7 @@ def _identity(
         return Identity()
     demand = au / 100 * run.batch_size * run.processes
     nominal = rate * run.computation_time_s / demand if run.computation_time_s else None
-    return Identity(nominal, rate * measured_s / demand, overslept(run))
-
-
-def describe_identity(judged: Iterable[Judged]) -> str | None:
-    known = [one.identity for one in judged if one.identity.measured is not None]
-    if not known:
-        return None
-    clocked, nominal, late = (
-        [value for one in known if (value := getattr(one, name)) is not None]
-        for name in ("measured", "nominal", "overslept")
-    )
-    broken = (
-        ": broken, so steps and times of a run do not belong together"
-        if min(clocked) < LOW or max(clocked) > HIGH
-        else ""
-    )
-    asked = f"{_span(nominal)} with the configured computation time, " if nominal else ""
-    slept = f"; a computation took {_span(late, 3)} times as long as configured" if late else ""
-    return (
-        "samples/s ÷ (AU as clocked × batch × processes ÷ computation time) over "
-        f"{len(known)} run{'s' * (len(known) > 1)}: {asked}{_span(clocked)} with the clocked time"
-        f"{broken}{slept}"
-    )
+    return Identity(nominal, rate * measured_s / demand)
 
 
 def describe_oversleep(judged: Sequence[Judged]) -> str | None:
@@ -300,10 +276,6 @@ def describe_oversleep(judged: Sequence[Judged]) -> str | None:
         f"runs a computation took more than {OVERSLEPT - 1:.0%} longer{most}, and AU as clocked "
         "would count waiting for the machine as work"
     )
-
-
-def _span(values: Sequence[float], digits: int = 4) -> str:
-    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
 def record(judged: Judged) -> dict[str, Any]:
@@ -445,7 +417,6 @@ def _cache_contradictions(run: IoRun) -> Iterator[str]:
 def _fetch_limit(
     run: IoRun, state: str, ranks: Sequence[Epoch], fetched: float, size: float
 ) -> str:
-    """Return the limit that an epoch's device fetches violate, relative to its reads; or ""."""
     if state == "warm":
         # With the whole data set locked in memory, only Python and its libraries are fetched.
         own_bytes = OWN_COLD_BYTES if any(rank.locked for rank in ranks) else OWN_BYTES
@@ -462,7 +433,6 @@ def _fetch_limit(
 
 
 def _needed_bytes(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:
-    """Return the bytes needed by an epoch's steps, at most those requested: file sizes differ."""
     files, each = run.dataset.get("files"), run.dataset.get("samples_per_file", 1)
     if not isinstance(files, int) or not isinstance(each, int) or files * each < 1:
         return 0.0

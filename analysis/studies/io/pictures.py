@@ -351,7 +351,7 @@ def _interaction(analysis: Analysis) -> str:
         f"{step.name} {change_text(analysis.response, step)}"
         for effect in analysis.findings
         if effect.factors == PAIR and effect.shown
-        for step in effect.together
+        for step in effect.steps
     ]
     none = "no interaction of format and cache shown"
     return minus(f"{RESPONSES[analysis.response]}: {'; '.join(steps) or none}.")

@@ -22,7 +22,6 @@ FEW = 2  # workloads: each is the other's only comparison
 
 
 def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
-    """Return a cell with valid figures as metrics, and its judged report or the report's error."""
     try:
         judged = judge(of_report(cell, origin, params, capped=capped))
     except Unreadable as error:
@@ -34,7 +33,6 @@ def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, cappe
 
 
 def judged_of(run: Run, refused: list[str]) -> list[Judged]:
-    """Return a saved run's I/O runs in run order; cells of other workloads are skipped."""
     result = []
     reporting = {cell.workload for cell in run.cells if "io" in cell.report}
     carried = Counter(name for workload in reporting for name in _named_parameters(workload))
@@ -144,7 +142,6 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object], *, capped: 
 
 
 def _complete(part: Part, epochs: list[Epoch], processes: int) -> None:
-    """Refuse a report with a missing or repeated epoch: sums over ranks would be wrong."""
     if not epochs:
         part.refuse("has no epochs")
     seen = {(epoch.number, epoch.rank) for epoch in epochs}

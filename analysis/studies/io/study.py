@@ -134,7 +134,6 @@ def in_order(cells: Sequence[Judged]) -> list[Judged]:
 
 
 def mean_of(response: str, cells: Sequence[Judged]) -> Estimate:
-    """Average one response over blocks, and name what is missing in some runs."""
     figures = [(cell.run.block, cell.responses[response]) for cell in cells]
     known = [(block, figure.value) for block, figure in figures if figure.value is not None]
     reasons = [

@@ -101,7 +101,6 @@ class IoRun:
     dataset: Mapping[str, object] = field(default_factory=dict)
     reported: Mapping[str, object] = field(default_factory=dict)
     started_utc: str | None = None
-    notes: tuple[str, ...] = ()
     tweakset: str = "stock"
     block: int | None = None
     order: int | None = None

@@ -56,7 +56,6 @@ def findings(study: IoStudy) -> list[str]:
 
 
 def _state(run: IoRun) -> tuple[str, ...]:
-    """Return a job's fixed conditions: samples/s under different ones are not comparable."""
     known = {*run.overrides, *run.params}
     cache = f"{level_of(run, 'cache').replace('_', ' ')} cache" if "cache" in known else ""
     writes = "checkpoint" in known and level_of(run, "checkpoint") == "on"

@@ -82,7 +82,7 @@ def test_prefetching_is_what_dlio_hands_to_the_loader(tmp_path: Path) -> None:
     ] == [4, 2]
 
 
-def test_a_key_of_another_dlio_is_named_as_ignored(tmp_path: Path) -> None:
+def test_a_key_of_another_dlio_is_ignored(tmp_path: Path) -> None:
     copy = tmp_path / "1"
     shutil.copytree(RECORDED / "1", copy)
     config = copy / ".hydra" / "config.yaml"
@@ -93,7 +93,6 @@ def test_a_key_of_another_dlio_is_named_as_ignored(tmp_path: Path) -> None:
     )
     (run,) = read(copy)
     assert run.record_length_bytes == 65536
-    assert [note.split()[0] for note in run.notes] == ["record_length_bytes"]
 
 
 def test_ranks_in_folders_of_their_own_are_put_together(tmp_path: Path) -> None:

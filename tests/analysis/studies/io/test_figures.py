@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.io.figures import describe_identity, judge
+from analysis.studies.io.figures import judge
 from analysis.studies.io.terms import GIB, MIB, Checkpoint, Epoch, IoRun
 from tests.dlio_like import epoch, io_run
 
@@ -154,14 +154,3 @@ def test_throughput_is_utilisation_by_another_name(
         batch_size=batch,
     )
     assert judge(run).identity.measured == pytest.approx(1, rel=1e-6)
-
-
-def test_the_identity_is_of_all_runs_together(snapshot: SnapshotAssertion) -> None:
-    """1 within 0.005 for ranks that compute equally long, broken for ranks of different jobs."""
-    good = judge(io_run(epoch(LOADS), epoch([1.0, *[0.1] * 19], rank=1)))
-    odd = judge(io_run(epoch(LOADS), epoch(LOADS, [0.9] * 20, rank=1)))
-    assert {
-        "good": describe_identity([good]),
-        "one odd": describe_identity([good, odd]),
-    } == snapshot
-    assert describe_identity([judge(io_run(epoch([0.1] * 2)))]) is None
