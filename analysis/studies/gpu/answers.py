@@ -49,7 +49,6 @@ def answer(
     *,
     brief: bool = False,
 ) -> Answer:
-    """Return the answer; `files` has each picture's file or error. `brief` omits single cells."""
     whole = together([_of_grid(findings, brief=brief) for findings in grids])
     drawn = [Line(f"{name}: {text}") for name, text in (files or {}).items()]
     figures = [f"{metric}_{statistic}" for metric in METRICS for statistic in STATISTICS]
@@ -177,7 +176,6 @@ def _document(findings: Findings) -> dict[str, object]:
 
 
 def share(value: float) -> str:
-    """Write a share: `.226`, `1.000`."""
     return f"{value:.3f}".removeprefix("0")
 
 

@@ -208,7 +208,6 @@ def _over_blocks(grid: KernelGrid, metric: str, threads: int) -> list[tuple[int,
 
 
 def dip_of(values: Sequence[tuple[int, float]]) -> Dip | None:
-    """Return the deepest fall of a metric over blocks; None if it only rises."""
     dips = [
         (*before, *after)
         for at, after in enumerate(values)
@@ -219,7 +218,6 @@ def dip_of(values: Sequence[tuple[int, float]]) -> Dip | None:
 
 
 def misled(grid: KernelGrid) -> Misled | None:
-    """Count cells with peak utilisation of 90 % but SMACT below .3 or SMOCC below .1."""
     peaks = grid.table[[f"{metric}_{MAX}" for metric in LABELS]].set_axis([*LABELS], axis="columns")
     rows = peaks.dropna(subset=[UTILIZATION, SMACT])
     if rows.empty:

@@ -110,7 +110,6 @@ class GridCell:
 
     @property
     def idle(self) -> tuple[int, int, int]:
-        """Return the number of samples before, in and after the active part."""
         start, stop = self.active.start, self.active.stop
         return start, stop - start, len(self.samples) - stop
 
@@ -126,7 +125,6 @@ class KernelGrid:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Return every figure by size, in order; runs of equal size are averaged."""
         names = [f"{metric}_{statistic}" for metric in METRICS for statistic in STATISTICS]
         rows = pd.DataFrame([cell.figures for cell in self.cells], columns=names, dtype=float)
         sizes = [cell.size for cell in self.cells]

@@ -101,7 +101,6 @@ class InfeasibleRow(Struct):
 
 
 def with_figures(cell: Cell, origin: str, backend: str) -> Cell:
-    """Return a cell with its figures as metrics and its report, or with the report's error."""
     try:
         rows = iterations(cell, origin, backend)
         infeasible = tuple(

@@ -134,7 +134,6 @@ def slopes_by_batch(
 
 
 def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
-    """Fit κ = κ_a·ln b + κ_b; with fewer than two buckets, κ_b is the slope."""
     if len(slopes) < 2:
         return 0.0, next(iter(slopes.values()), float("nan"))
     kappa_a, kappa_b = np.polyfit(np.log(list(slopes)), list(slopes.values()), 1)
@@ -144,7 +143,6 @@ def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
 def throughput_curve(
     swept: pd.DataFrame, kappa: tuple[float, float], low: float, high: float
 ) -> ThroughputCurve:
-    """Return the exponent (median over partitions) and the start (lowest throughput)."""
     start = float(swept["throughput_images_per_s"].min())
     gammas = []
     for _, points in swept.groupby("partition", sort=False):
@@ -167,7 +165,6 @@ def throughput_curve(
 def power_curve(
     swept: pd.DataFrame, static: Sequence[tuple[float, float]], low: float, high: float
 ) -> PowerCurve:
-    """Return static power's cubic, and dynamic power's exponent and base, from its medians."""
     clocks, watts = np.array(static, dtype=np.float64).T
     cubic = np.polyfit(clocks / high, watts, 3) / high ** np.array([3.0, 2.0, 1.0, 0.0])
     idle = (float(cubic[0]), float(cubic[1]), float(cubic[2]), float(cubic[3]))

@@ -54,7 +54,6 @@ class Material:
 
 
 def networks(rows: Iterable[PartitionRow]) -> list[tuple[str, float]]:
-    """Return the rows' networks and memory clocks, sorted; a missing clock counts as 0 MHz."""
     return sorted({(row.network, row.mem_mhz or 0.0) for row in rows if row.network != STATIC})
 
 

@@ -28,12 +28,10 @@ def models_for(path: Path, network: str, gpu: str) -> dict[float, Model]:
 
 
 def available(path: Path) -> Readers:
-    """Return the models in a folder or file, each with its reader. Raises: Refused, if none."""
     return parameters.available(resolved(path), read_whole)
 
 
 def write(model: Model, path: Path) -> None:
-    """Write a model's file; the old one stays whole until then. Raises: Refused, on failure."""
     write_whole(path, parameters.text_of(model).encode())
 
 
@@ -48,7 +46,6 @@ MOST_DEPTH = 5  # tasks, a task, its caps, a pair
 
 
 def read_tasks(path: Path = SHIPPED) -> list[Task]:
-    """Read the tasks in a file, in order. Raises: Refused, naming the task and the error."""
     raw = read_whole(path)
     if len(raw) > MOST_BYTES:
         raise Unreadable(

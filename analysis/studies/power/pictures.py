@@ -86,7 +86,6 @@ class PowerPart(NamedTuple):
     side: PowerSide
 
     def title(self, title: str, parts: Iterable[PowerPart]) -> str:
-        """Return a task's heading; with several back-ends or runs, name them."""
         several = [part.side.backend for part in parts]
         backend = f" · {self.side.backend}" if len(set(several)) > 1 else ""
         run = f" · run {self.run.run_id}" if several.count(self.side.backend) > 1 else ""
@@ -99,7 +98,6 @@ class PowerPart(NamedTuple):
 
 
 def parts_of(scene: Scene) -> list[PowerPart]:
-    """Return every back-end of every run under a cap. Raises: NothingToDraw, if there is none."""
     parts: list[PowerPart] = []
     for run in filter(is_capped, scene.runs):
         try:
@@ -112,7 +110,6 @@ def parts_of(scene: Scene) -> list[PowerPart]:
 
 
 def _looks(parts: Sequence[PowerPart]) -> dict[str, ArmStyle]:
-    """Give every algorithm its look in all pictures: grey for the baseline, then colours."""
     names = sorted({arm.name for part in parts for group in part.side.groups for arm in group.arms})
     baselines = {part.side.baseline for part in parts}
     looks = {name: ArmStyle(AGAIN, "s", "-") for name in names if name in baselines}
@@ -122,7 +119,6 @@ def _looks(parts: Sequence[PowerPart]) -> dict[str, ArmStyle]:
 
 
 def _sources(parts: Iterable[PowerPart]) -> list[str]:
-    """Return the readings' sources: simulated readings must not pass for measured ones."""
     return list(dict.fromkeys(source(part.side) for part in parts))
 
 
@@ -180,7 +176,6 @@ def power_forest(scene: Scene) -> Plot:
 
 
 def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, Sequence[PowerArm]]]:
-    """Return the algorithms on all tasks together, and on each task, by title."""
     panels: dict[str, Sequence[PowerArm]] = {
         f"all {len(part.side.groups)} tasks together": part.side.together
     }
@@ -308,7 +303,6 @@ def power_trace(scene: Scene) -> Plot:
 
 
 def _read(part: PowerPart, group: Group) -> dict[str, list[pd.DataFrame]]:
-    """Return iterations with readings by algorithm and block; an arm's before its copy's."""
     rows = part.side.rows[part.side.rows["task"] == group.name]
     every = {arm.name: rows[rows["arm"] == arm.name] for arm in group.arms}
     return {
@@ -367,7 +361,6 @@ def _task(
 
 
 def _knob(axes: Axes, rows: pd.DataFrame, color: str) -> None:
-    """Draw the pace-setting knob in the first block, and the request if it differed."""
     name = next((name for name in PACES if rows[f"actual.{name}"].notna().any()), "")
     axes.text(
         0.0,

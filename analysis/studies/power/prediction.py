@@ -100,7 +100,6 @@ def answer(
 
 
 def checked(setting: Clocks) -> Clocks:
-    """Return a setting that may be predicted. Raises: Refused."""
     shares, batches = setting.partition.shares, setting.partition.batches
     if not 0 < len(shares) == len(batches) <= MOST:
         counts = f"{len(shares)} shares and {len(batches)} batches"
@@ -127,7 +126,6 @@ def _table(
     clock: str,
     caps: Sequence[float] = (),
 ) -> Table:
-    """Make a table of settings and their `FIGURES`, each below its cap if there are caps."""
     drawn = "power" if unit == "none" else SPOKEN.get(unit, one_line(unit, 30))
     heads = ["processes", pace(clock), "mem", "SM %", "mem %", "images/s", drawn]
     rows = [
@@ -147,7 +145,6 @@ def _table(
 
 
 def beyond(model: Model, setting: Clocks) -> tuple[str, ...]:
-    """Return where a setting lies outside the model's fit, and outside the GPU's clocks."""
     low, high = model.sm_range_mhz
     clock = setting.sm_mhz
     result = []
@@ -198,7 +195,6 @@ def in_units(record: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, 
 
 
 def pace(clock: str) -> str:
-    """Return the pace-setting knob: `SM`, or a substitute for a clock."""
     return "SM" if clock == CLOCK else one_line(clock, 30)
 
 
@@ -212,12 +208,10 @@ def processes(partition: Partition) -> str:
 
 
 def decimals(value: float, digits: int = 1) -> str:
-    """Write a figure, or a dash for an unknown one."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def task_of(number: int, file: Path | None, gpu: str | None) -> Task:
-    """Read a task; give `gpu` only if the task leaves it open. Raises: Refused."""
     known = {task.id: task for task in parameters.read_tasks(file or SHIPPED)}
     if number not in known:
         raise Refused(f"no task {number}; available: {', '.join(map(str, known))}.")

@@ -38,7 +38,6 @@ class Defect:
 
 
 def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Defect]:
-    """Return the defects of traces; `where` names them."""
     import pandas as pd
 
     failed = [row for row in rows if row.outcome != "measured"]
@@ -107,7 +106,6 @@ def findings_of_models(models: Mapping[Key, Model]) -> list[Defect]:
 
 
 def model_name(key: Key) -> str:
-    """Return a model's name for a sentence."""
     return f"{key[0]} on {key[1]} at {key[2]:g} MHz"
 
 

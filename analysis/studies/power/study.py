@@ -231,7 +231,6 @@ def _blocks(cells: pd.DataFrame) -> pd.DataFrame:
 def _against(
     frame: pd.DataFrame, baseline: str, scales: Mapping[str, Scale], by: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Compare every arm with the baseline; each figure is a family for Holm."""
     try:
         result = contrasts(frame, "arm", baseline, scales, by=by, within=("block",))
     except (Refused, UnknownName):  # only one arm has figures, or the baseline has none
@@ -288,7 +287,6 @@ def _group(
 
 
 def _again(cells: pd.DataFrame) -> Estimate:
-    """Compare arms with their copies in throughput: mean over arms per block, then over blocks."""
     frame = cells.assign(copy=cells["again"].map({False: "first", True: "again"}))
     rates = frame[frame[THROUGHPUT] > 0]
     if {*rates["copy"]} != {"first", "again"}:
@@ -405,7 +403,6 @@ def as_asked(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors_of(rows: pd.DataFrame, predicted: str, measured: str) -> pd.Series:
-    """Return predicted ÷ measured - 1 of steady iterations that ran as requested."""
     kept = as_asked(rows)
     return (kept[predicted] / kept[measured].where(kept[measured] != 0) - 1).dropna()
 

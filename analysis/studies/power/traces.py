@@ -99,7 +99,6 @@ class PartitionRow:
 
     @property
     def watts(self) -> float | None:
-        """Return the largest reading, which a cap must cover, or else the mean."""
         return self.power_mean_w if self.power_max_w is None else self.power_max_w
 
     @property
@@ -116,15 +115,10 @@ class PartitionRow:
 
 
 def read(path: Path) -> list[PartitionRow]:
-    """Read a file of traces.
-
-    Raises: Unreadable, for an invalid file, with the line.
-    """
     return parse(read_text(path, "a file of traces is UTF-8 CSV"), str(path))
 
 
 def parse(text: str, where: str) -> list[PartitionRow]:
-    """Read traces from CSV; messages begin with `where`. Raises: Unreadable."""
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         names = [name.strip() for name in next(lines, [])]
@@ -172,7 +166,6 @@ def as_csv(rows: Iterable[PartitionRow]) -> str:
 
 
 def _row(cells: Mapping[str, Any], at: str, line: int = 0) -> PartitionRow:
-    """Read a row from the cells of a file, or from a report. Raises: Unreadable."""
     values = {name: _value(name, cell) for name, cell in cells.items()}
     try:
         row = msgspec.convert(values, ProfilerRow)
@@ -210,7 +203,6 @@ def _row(cells: Mapping[str, Any], at: str, line: int = 0) -> PartitionRow:
 
 
 def _value(name: str, cell: object) -> Any:
-    """Return a cell as a number, a text, a list of numbers, or None if it is missing."""
     if not isinstance(cell, str):
         return float(cell) if isinstance(cell, int) and not isinstance(cell, bool) else cell
     text = cell.strip()
@@ -277,7 +269,6 @@ def rows_of(run: Run, refused: list[str]) -> list[PartitionRow]:
 
 
 def _failed(cell: Cell, run: Run) -> dict[str, object]:
-    """Return the row of a point that failed, from its parameters and its reason."""
     params = run.workloads[cell.workload].params
     reason = cell.reason or "no reason was recorded"
     said = FAILED.search(reason)
