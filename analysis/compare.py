@@ -76,6 +76,7 @@ GUARD = 0.01
 ONE_RUN = "1 run per configuration, run-level variance not estimable"
 NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 CONTROL = "{} against {} alone is a control: its p is neither adjusted nor counted in adjustments."
+DRIFTED_P, FEWEST_STEPS = 0.01, 4
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
 # The low quantile of step time shown beside it: the first of these that the cells have.
 STEP_TIMES = (Metric("step_time_p10_s", "lower"), Metric("step_time_q1_s", "lower"))
@@ -388,10 +389,39 @@ def _undecidable(
         draft,
         observed=ratio - 1,
         observed_baseline=base,
+        notes=(*draft.notes, *_one_run_notes(alone)),
     )
     if any(run.replicated for arm in arms for run in arm.runs):
         return replace(draft, reason=ONE_RUN_AN_ARM)
     return replace(draft, verdict="inconclusive", reason=ONE_RUN)
+
+
+def _one_run_notes(alone: tuple[Unit, Unit]) -> Iterator[str]:
+    if any(len(unit) > 1 for unit in alone):
+        return
+    from .stats.within import drift, stalls
+
+    cells = [cell for ((_, cell),) in alone if cell.steps is not None and not cell.steps.overlap]
+    for cell in cells:
+        walls = cell.steps.wall_s[cell.steps.warmup :] if cell.steps is not None else ()
+        if len(walls) < FEWEST_STEPS:
+            continue
+        for stall in stalls(walls):
+            where = f"steps {stall.first} to {stall.first + stall.steps - 1}"
+            rest = (sum(walls) - stall.took) / (len(walls) - stall.steps) / (
+                sum(walls) / len(walls)
+            ) - 1
+            without = f"without them its mean step is {percent(rest)}"
+            yield (
+                f"{cell.id} stalled: {where} took {duration(stall.took)}, {stall.times:.0f} times "
+                f"the median each; {without}."
+            )
+        ratio, p = drift(walls)
+        if p < DRIFTED_P:
+            yield (
+                f"{cell.id} drifted: in its second half the median step is {percent(ratio - 1)} "
+                f"(Kolmogorov-Smirnov p {probability(p)})."
+            )
 
 
 def _second_metrics(primary: Metric) -> tuple[Metric, ...]:

@@ -100,11 +100,29 @@ def switched_effect(
 
 def unequal(gains: Sequence[Sequence[float]]) -> float | None:
     """Return p for equal mean log gains in all processes (one-way ANOVA); None if undefined."""
-    from scipy.stats import f_oneway
+    from scipy.special import fdtrc
 
-    if len(gains) < 2 or not any(moments(process)[1] for process in gains):
+    every = [gain for process in gains for gain in process]
+    df = len(gains) - 1, len(every) - len(gains)
+    if min(df) < 1:
         return None
-    return float(f_oneway(*gains).pvalue)
+    mean = math.fsum(every) / len(every)
+    inside = [moments(process) for process in gains]
+    within = (
+        math.fsum(
+            spread**2 * (len(process) - 1)
+            for (_, spread), process in zip(inside, gains, strict=True)
+        )
+        / df[1]
+    )
+    between = (
+        math.fsum(
+            len(process) * (own - mean) ** 2
+            for (own, _), process in zip(inside, gains, strict=True)
+        )
+        / df[0]
+    )
+    return float(fdtrc(*df, between / within)) if within > 0 else None
 
 
 def two_sample_effect(

@@ -35,6 +35,7 @@ WIDEST = 4.0  # times the variance of the effects: upper limit of the search
 LEAST_SHARE = 1e-9  # of the upper limit: practically zero
 GRID, ROUNDS = 40, 40  # grid points, then bisections around the best
 AGREEMENTS = 64  # variances that the next run's interval averages over
+AT_REST = 1e-7  # relative change of a variance at convergence
 FARTHEST = 8.0  # standard deviations of a normal distribution
 GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -229,10 +230,40 @@ def means_without_each(effects: Sequence[float], errors: Sequence[float]) -> lis
         for values in (effects, np.asarray(errors, float) ** 2)
     )
     present = 1.0 - np.eye(runs)
-    between = variance_between(gains, variances, present)
+    between = _variances_near(
+        gains, variances, present, float(variance_between(gains[0], variances[0]))
+    )
     weights = present / (variances + between[:, None])
     means: list[float] = ((weights * gains).sum(axis=1) / weights.sum(axis=1)).tolist()
     return means
+
+
+def _variances_near(effects: Floats, variances: Floats, present: Floats, start: float) -> Floats:
+    """Return variances as `variance_between`, by Fisher scoring from a known row's variance.
+
+    Rows must differ little from that row; rows that do not converge are searched.
+    """
+    between = np.full(len(effects), start)
+    moved = np.full(len(effects), math.inf)
+    for _ in range(ROUNDS):
+        weights = present / (variances + between[:, None])
+        total = weights.sum(axis=1)
+        means = (weights * effects).sum(axis=1) / total
+        squares = weights**2
+        beyond = (squares * ((effects - means[:, None]) ** 2 - variances)).sum(
+            axis=1
+        ) / squares.sum(axis=1)
+        following = np.maximum(0.0, beyond + 1 / total)
+        moved = np.abs(following - between)
+        between = following
+        if (moved <= AT_REST * (between + 1 / total)).all():
+            break
+    restless = moved > AT_REST * (between + 1 / total)
+    if restless.any():
+        between[restless] = variance_between(
+            effects[restless], variances[restless], present[restless]
+        )
+    return between
 
 
 def variance_between(effects: Floats, variances: Floats, present: Floats | None = None) -> Floats:
