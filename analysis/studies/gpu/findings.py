@@ -6,10 +6,7 @@ not drawn, and the residuals are curvature, not noise.
 A kernel with b blocks reaches at most b SMs, and no SM holds more warps than fit. These are bounds,
 not predictions: for a share of the time (1 - duty) the kernel is not on the GPU.
 
-The prediction of SMACT from the number of blocks is a range: b / (SMs × ⌈b / SMs⌉) to
-min(b, SMs) / SMs, times the duty. The upper end applies if blocks that share an SM do not slow each
-other. The lower end applies if they do, or wait for each other: of 133 full blocks on 132 SMs, one
-SM has two and works twice as long as all others, which are idle then (docs/gpu.md).
+The predicted range of SMACT is explained in docs/gpu.md.
 """
 
 from __future__ import annotations

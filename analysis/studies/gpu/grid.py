@@ -3,9 +3,7 @@
 Shares (GRACT, SMACT, SMOCC, tensor, DRAM) are fractions from 0 to 1, utilisation is in percent.
 Missing values are NaN or absent.
 
-Sampling begins before the kernel and ends after it, so the mean over all samples depends on that
-margin as much as on the kernel. The active part excludes it: the longest stretch of samples in each
-of which something ran. Its first and last sample are still partly idle.
+Sampling begins before the kernel and ends after it; the active part excludes that margin.
 """
 
 from __future__ import annotations

@@ -163,10 +163,7 @@ def _job_epochs(run: IoRun) -> list[list[list[Epoch]]]:
 
 
 def _job_figures(job: Sequence[Sequence[Epoch]], run: IoRun) -> dict[str, float | None]:
-    """Return all figures of one epoch by name: means over ranks of shares, sums of rates.
-
-    A figure without counted bytes is None.
-    """
+    """Return means over ranks of shares, sums of rates; None without counted bytes."""
     ranks = [_rank_figures(blocks, run) for blocks in job]
     result: dict[str, float | None] = {}
     for name in ranks[0]:
@@ -383,10 +380,6 @@ def _too_few_steps(run: IoRun) -> Iterator[Doubt]:
 
 
 def _cache_contradictions(run: IoRun) -> Iterator[str]:
-    """Check the page cache by resident pages and fetched bytes.
-
-    A storage figure that was read from memory is a memory figure, and vice versa.
-    """
     state = str(run.params.get("cache", ""))
     if state not in {"cold", "warm"}:
         return

@@ -1,8 +1,4 @@
-"""The vocabulary of the I/O study: a rank's epoch, a run, and doubts about its figures.
-
-Runs are read by `dlio_folder` (result folders of DLIO) and `saved` (our own); together they form an
-`IoStudy`.
-"""
+"""The vocabulary of the I/O study: a rank's epoch, a run, and doubts about its figures."""
 
 from __future__ import annotations
 

@@ -67,11 +67,7 @@ class MonitoredCell:
 
     @property
     def core_share(self) -> float | None:
-        """Return the CPU seconds of a monitor's own processes per second: 1 is a whole core.
-
-        The time at work counts, without the start if known, which is not a rate. CPU time of the
-        end counts: a report grows with the work.
-        """
+        """Return CPU seconds of a monitor's processes per second at work: 1 is a whole core."""
         cpu_s, wall_s = self.monitor.get("cpu_s"), self.monitor.get("wall_s")
         if cpu_s is None or not wall_s or self.kind == INSIDE:
             return None

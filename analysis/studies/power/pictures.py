@@ -93,7 +93,6 @@ class PowerPart(NamedTuple):
 
     @property
     def drawn(self) -> str:
-        """Return the limited quantity with its unit: `power, W`, or `activity, CPU s/s`."""
         return f"{drawn_from(self.side)}, {unit_of(self.side)}"
 
 

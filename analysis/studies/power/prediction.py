@@ -337,7 +337,6 @@ OF_POINTS: Sequence[tuple[Column, Callable[[PartitionRow], object]]] = (
 
 
 def profile(run: Run) -> Answer:
-    """Return the results of a profile's points, fastest first, with defects. Raises: Refused."""
     refused: list[str] = []
     rows = traces.rows_of(run, refused)
     points = [row for row in rows if row.outcome == "measured" and row.network != traces.STATIC]

@@ -127,7 +127,6 @@ def _curves(model: Model, where: str) -> Iterator[Defect]:
 
 
 def answer(paths: Iterable[Path]) -> Answer:
-    """Return the defects of trace files (.csv) and parameters, by subject. Raises: Refused."""
     of_file: dict[Path, list[PartitionRow]] = {}
     models: dict[Key, Model] = {}
     for path in dict.fromkeys(paths):
