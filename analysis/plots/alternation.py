@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
@@ -16,7 +17,7 @@ from analysis.terms import Cell, Comparison, Metric
 from analysis.wording import unit_of
 
 from .effects import UNTOUCHED
-from .marks import Axes, Style, above, beyond, ends_of, margin_band, reach_of
+from .marks import Axes, Style, above, beyond, dots, ends_of, margin_band, reach_of
 from .page import Chart, Page, Plot, body_width, dot, fill, line, margin_entry
 from .scene import Panel, Scene, comparison_of, panels_of, some
 from .style import AGAIN, BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, picture
@@ -25,6 +26,7 @@ LEFT, STRIP, GAINS, AXIS = 0.75, 0.68, 1.05, 0.40
 MOST = 2  # processes with drawn steps: further ones look alike
 UNDER, FOUND = COLOURS[0], AGAIN
 BANDED = "#cfe0ee"  # an interval as an area
+HOLLOW: Style = {"markerfacecolor": "none", "markeredgewidth": 0.5}
 
 
 class Switched(NamedTuple):
@@ -32,44 +34,24 @@ class Switched(NamedTuple):
 
     panel: Panel
     arm: str
-    processes: tuple[Cell, ...]
+    processes: Sequence[Cell]
     comparison: Comparison | None
 
 
-@picture(15, "Settings switched inside a process", DESIGNS=frozenset({"switch"}))
+@picture(15, "Settings or monitors switched inside a process", DESIGNS=frozenset({"switch"}))
 def switching(scene: Scene) -> Plot:
     """Every step with the arm it ran under, and the effect in each pair of segments."""
     every = (
         Switched(panel, arm, processes, comparison_of(scene, panel, arm))
         for panel in panels_of(scene)
         for arm in panel.arms
-        if (
-            processes := tuple(
-                cell for cell in panel.cells if cell.tweakset == arm and cell.segments
-            )
-        )
+        if (processes := [cell for cell in panel.cells if cell.tweakset == arm and cell.segments])
     )
     switched = some(every, "no settings were switched inside a process (`--design=switch`)")
-    watched = any(result.panel.run.tweaksets[result.arm].monitor for result in switched)
-    without, under = (
-        ("without the monitor", "with the monitor at work")
-        if watched
-        else ("as found", "under the tweak set")
-    )
-    unseen = (
-        "The cost of a monitor's start and report"
-        if watched
-        else "The effect of settings at program start"
-    )
     legend = [
-        dot(f"step {without}", FOUND, size=3.5),
-        dot(f"step {under}", UNDER, size=3.5),
-        dot(
-            "settling after a switch, not counted",
-            size=3,
-            markerfacecolor="none",
-            markeredgewidth=0.6,
-        ),
+        dot("step of the baseline", FOUND, size=3.5),
+        dot("step under the tweak set or monitor", UNDER, size=3.5),
+        dot("settling after a switch, not counted", size=3, **HOLLOW),
         line("median of a segment", INK, 1.8),
         dot("one pair", INK, "D", 4),
         dot("pair beyond the scale", WRONG, "v"),
@@ -79,32 +61,18 @@ def switching(scene: Scene) -> Plot:
         ),
     ]
     lead = (
-        "Above: steps in the order they ran, a strip per process; both segments of a pair did the "
-        "same work. Below: how much faster it was "
-        f"{under}, pair by pair. {unseen} is not seen."
+        f"Above: steps of the first {MOST} processes in the order they ran; both segments of a "
+        "pair did the same work. Below: gain of each pair, of all processes. Effects at program "
+        "start are not seen."
     )
     sections = []
     for result in switched:
         untouched = f" {UNTOUCHED}" if result.comparison and result.comparison.untouched else ""
+        title = f"{result.panel.title} · {result.arm}{untouched}"
         tall = 0.25 + len(result.processes[:MOST]) * STRIP + 2 * AXIS + 0.3 + GAINS
-        title, draw = (
-            f"{result.panel.title} · {result.arm}{untouched}",
-            partial(_switched, switched=result),
-        )
+        draw = partial(_switched, switched=result)
         sections.append(Chart(title, tall, draw, run=result.panel.run))
-    hidden = max(len(result.processes) for result in switched)
-    notes = (
-        [f"Steps of the first {MOST} of {hidden} processes; pairs of all of them below."]
-        if hidden > MOST
-        else []
-    )
-    return Plot(
-        lead,
-        sections,
-        legend,
-        notes,
-        "Monitors stopped and continued inside a process" if watched else "",
-    )
+    return Plot(lead, sections, legend)
 
 
 def _switched(sheet: Page, top: float, switched: Switched) -> None:
@@ -126,14 +94,15 @@ def _switched(sheet: Page, top: float, switched: Switched) -> None:
             LEFT, down, body_width() - LEFT - 0.05, STRIP - 0.06, most={"y": 3}, **ends
         )
         _strip(axes, cell, scale, high + room)
-        style: Style = {
-            "rotation": 90,
-            "ha": "center",
-            "va": "center",
-            "fontsize": SMALL,
-            "color": QUIET,
-        }
-        sheet.text(LEFT - 0.48, down + STRIP / 2, f"process {cell.block}", **style)
+        small: Style = {"va": "center", "fontsize": SMALL, "color": QUIET}
+        sheet.text(
+            LEFT - 0.48,
+            down + STRIP / 2,
+            f"process {cell.block}",
+            rotation=90,
+            ha="center",
+            **small,
+        )
         axes.tick_params(axis="x", labelbottom=last)
         axes.set_xlabel("time in steps, s" if last else "")
     _pair_gains(sheet, top + 0.5 + STRIP * len(cells) + AXIS - 0.06, switched)
@@ -148,32 +117,12 @@ def _strip(axes: Axes, cell: Cell, scale: float, highest: float) -> None:
         ends = begin + np.cumsum(walls)
         color = UNDER if segment.tweakset == cell.tweakset else FOUND
         at, heights = ends - walls / 2, np.minimum(walls * scale, highest)
-        hollow: Style = {
-            "markerfacecolor": "none",
-            "markeredgecolor": color,
-            "markersize": 2.2,
-            "markeredgewidth": 0.5,
-        }
-        axes.plot(at[:settle], heights[:settle], "o", rasterized=True, **hollow)
-        axes.plot(
-            at[settle:],
-            heights[settle:],
-            "o",
-            color=color,
-            markersize=2.6,
-            alpha=0.7,
-            markeredgewidth=0,
-            rasterized=True,
-        )
-        level = [np.median(walls[settle:]) * scale] * 2
-        axes.plot(
-            [ends[settle - 1] if settle else begin, ends[-1]],
-            level,
-            color=color,
-            linewidth=1.8,
-            solid_capstyle="butt",
-            zorder=3,
-        )
+        dots(axes, at[:settle], heights[:settle], color, markersize=2.2, **HOLLOW)
+        dots(axes, at[settle:], heights[settle:], color, alpha=0.7)
+        level = np.median(walls[settle:]) * scale
+        level_ends = [ends[settle - 1] if settle else begin, ends[-1]]
+        median: Style = {"color": color, "linewidth": 1.8, "solid_capstyle": "butt", "zorder": 3}
+        axes.plot(level_ends, [level] * 2, **median)
         begin = float(ends[-1])
 
 
@@ -181,21 +130,14 @@ def pair_gains(processes: Sequence[Cell], metric: Metric, baseline: str) -> list
     """Return the gain of each pair of segments, a fraction; one list per process."""
     result = []
     for cell in processes:
-        sides: dict[int, dict[bool, float]] = {}
+        sides = defaultdict[int, dict[bool, float]](dict)
         for segment in cell.segments:
             if metric.name in segment.metrics:
-                sides.setdefault(segment.block, {})[segment.tweakset == baseline] = segment.metrics[
-                    metric.name
-                ]
+                of_baseline = segment.tweakset == baseline
+                sides[segment.block][of_baseline] = segment.metrics[metric.name]
         pairs = [side for side in sides.values() if len(side) == 2]
-        result.append(
-            [
-                math.expm1(gain)
-                for gain in log_gains(
-                    metric, [side[True] for side in pairs], [side[False] for side in pairs]
-                )
-            ]
-        )
+        gains = log_gains(metric, *([side[found] for side in pairs] for found in (True, False)))
+        result.append([math.expm1(gain) for gain in gains])
     return result
 
 
@@ -207,35 +149,22 @@ def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
     margin = comparison.margin if comparison else 0.0
     value, low, high = ends_of(comparison.primary if comparison else None, 100)
     reach = reach_of(((gain, None, None) for gain in every), max(150 * margin, 0.1), [low, high])
-    scale: Style = {
+    settings: Style = {
         "xlim": (0.3, len(every) + 0.7),
         "ylim": (-reach, reach),
         "most": {"x": 10, "y": 5},
+        "xlabel": "pair of segments, in the order they ran",
+        "ylabel": "gain, %",
     }
-    wide = body_width() - LEFT - 0.05
-    axes = sheet.axes(
-        LEFT,
-        top,
-        wide,
-        GAINS,
-        ylabel="gain, %",
-        xlabel="pair of segments, in the order they ran",
-        **scale,
-    )
+    axes = sheet.axes(LEFT, top, body_width() - LEFT - 0.05, GAINS, **settings)
     axes.axhspan(*margin_band(margin), color=BAND, linewidth=0, zorder=0)
     if value is not None and low is not None and high is not None:
         axes.axhspan(low, high, color=BANDED, linewidth=0, zorder=0.5)
         axes.axhline(value, color=UNDER, linewidth=1.2, zorder=1)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
     spots = range(1, len(every) + 1)
-    axes.plot(
-        spots,
-        [gain if abs(gain) <= reach else math.nan for gain in every],
-        "D",
-        color=INK,
-        markersize=3.2,
-        zorder=3,
-    )
+    inside = [gain if abs(gain) <= reach else math.nan for gain in every]
+    axes.plot(spots, inside, "D", color=INK, markersize=3.2, zorder=3)
     beyond(axes, spots, every, (-reach, reach), WRONG)
     begins = [0, *accumulate(map(len, processes))]
     for cell, begin, end in zip(switched.processes, begins, begins[1:], strict=False):

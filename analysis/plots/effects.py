@@ -11,17 +11,7 @@ from analysis.terms import Comparison, Effect, Metric, Run
 from analysis.wording import number, spoken
 from control.names import undigested
 
-from .labels import (
-    arm_labels,
-    fit,
-    fitted_arms,
-    joined,
-    judged_by_key,
-    measure_of,
-    minus,
-    room_for,
-    width_in,
-)
+from .labels import fit, fitted, joined, measure_of, minus, room_for, width_in
 from .marks import (
     FASTER_AXIS,
     VERDICTS,
@@ -69,8 +59,7 @@ def forest(scene: Scene) -> Plot:
         "nothing could be compared: "
         f"{'; '.join(dict.fromkeys(comparison.reason.rstrip('.') for comparison in every))}",
     )
-    labels = arm_labels(scene.runs, [comparison.tweakset for comparison in every])
-    left = room_for([*labels.values(), UNTOUCHED], 1.75)
+    left = room_for([*(comparison.tweakset for comparison in every), UNTOUCHED], 1.75)
     claimed = [_ends(comparison)[0] for comparison in every if comparison.verdict in CALLED]
     reach = reach_of(
         map(_ends, every), 150 * max(comparison.margin for comparison in every), claimed
@@ -90,7 +79,7 @@ def forest(scene: Scene) -> Plot:
         )
         marks = [
             MarkRow(
-                fit(labels[row.tweakset], left - 0.12, lines=1 if row.untouched else 2),
+                fit(row.tweakset, left - 0.12, lines=1 if row.untouched else 2),
                 [_mark(row)],
                 UNTOUCHED if row.untouched else "",
                 ends_of(row.second, 100) if row.second else None,
@@ -111,8 +100,6 @@ def forest(scene: Scene) -> Plot:
         "metric, the first metric named "
         "beside each workload; lines: its 95 % interval."
     )
-    if judged_by_key(scene.runs):
-        lead += " Each row is a whole tweak set; “Effect of each key” judges single keys."
     # If nothing has an interval, no mark has a line.
     looks = {
         name: look | ({} if any(one.primary for one in every) else {"linestyle": "none"})
@@ -224,35 +211,21 @@ def parameters(scene: Scene) -> Plot:
     ]
     keys = keys_of(scene.runs, names)
     some(keys, "no measured tweak set sets a kernel parameter")
-    judged = {
-        (row, at): comparison_of(scene, panel, name)
+    compared = {
+        (row, at): comparison
         for row, panel in enumerate(panels)
         for at, name in enumerate(names)
+        if (comparison := comparison_of(scene, panel, name))
     }
-    compared = {place: comparison for place, comparison in judged.items() if comparison}
     proven = {place for place, comparison in compared.items() if _called(scene, comparison)}
     legend = [
-        dot(
-            "changed alone: a coloured gain above it is this key's" if proven else "changed alone",
-            size=6,
-        ),
+        dot("changed alone: a coloured gain above it is this key's", size=6),
         dot("changed together with others", size=6, markerfacecolor="white"),
     ]
-    lead = "Above: gain of each tweak set as a whole, %, in colour where it is shown to differ. "
-    if judged_by_key(scene.runs):
-        lead += f"Each against {scene.runs[0].baseline}; “Effect of each key” judges single keys."
-    else:
-        lead += (
-            "Keys that were changed together cannot be separated: measure a set with one key "
-            "alone to know its effect."
-        )
-    if not proven:
-        doubted = any(comparison.verdict in CALLED for comparison in compared.values())
-        lead += (
-            " A copy of stock differs too (A/A), so no set is judged."
-            if doubted
-            else " No set was shown to differ."
-        )
+    lead = (
+        "Above: gain of each tweak set as a whole, %, in colour where it is shown to differ and "
+        "copies of stock do not (A/A). It is not the gain of one key among several."
+    )
     titles = [panel.title for panel in panels]
     left = max(room_for(keys, 2.45, SMALL), room_for(titles, 2.45))
     column = min(0.55, (body_width() - left - 1.3) / len(names))
@@ -261,8 +234,8 @@ def parameters(scene: Scene) -> Plot:
             f"{len(names)} tweak sets are too many columns for one page: their names would be "
             "illegible"
         )
-    above = room_for(arm_labels(scene.runs, names).values(), 1.7, SMALL)
-    heads = fitted_arms(scene.runs, names, above - 0.1, SMALL, lines=2 if column > 0.3 else 1)
+    above = room_for(names, 1.7, SMALL)
+    heads = fitted(names, above - 0.1, SMALL, lines=2 if column > 0.3 else 1)
     rows = len(titles) + 1 + len(keys)
 
     def draw(sheet: Page, top: float) -> None:
@@ -286,7 +259,10 @@ def parameters(scene: Scene) -> Plot:
                 "linespacing": 1.05,
             }
             sheet.text(left + column * (at + 0.5), top - 0.05, heads[name], **style)
-        _names(axes, titles, list(keys), left)
+        shown = [fit(name, left - 0.15) for name in titles]
+        shown += [fit(name, left - 0.15, SMALL) for name in keys]
+        axes.set_yticks([row + 0.5 + (row >= len(titles)) for row in range(len(shown))], shown)
+        axes.tick_params(axis="y", length=0)
         _gains(axes, compared, proven, column)
         _membership(axes, len(titles) + 1, keys, names)
         for row, values in enumerate(keys.values(), len(titles) + 1):
@@ -330,15 +306,6 @@ def _called(scene: Scene, comparison: Comparison) -> bool:
         one.again_fails for one in keys
     )
     return comparison.verdict in CALLED and not fails
-
-
-def _names(axes: Axes, titles: Sequence[str], keys: Sequence[str], left: float) -> None:
-    shown = [fit(name, left - 0.15) for name in titles] + [
-        fit(name, left - 0.15, SMALL) for name in keys
-    ]
-    places = [row + 0.5 + (row >= len(titles)) for row in range(len(shown))]
-    axes.set_yticks(places, shown)
-    axes.tick_params(axis="y", length=0)
 
 
 def _gains(

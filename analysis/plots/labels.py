@@ -12,14 +12,12 @@ from matplotlib.ft2font import LoadFlags
 
 from analysis.labels import LABELS, TOLD_RATE, UNITS, label_of
 from analysis.plain import one_line
-from analysis.terms import Metric, Run
+from analysis.terms import Metric
 from analysis.wording import digits, unit_of
 from control import rates
 
 from .style import FONT, TEXT
 
-# Designs that judge single keys: a separate picture shows these effects.
-BY_KEY = frozenset({"ablation", "factorial", "fractional", "file"})
 LONGEST = 200  # letters of a name: more fits nowhere on a page
 BREAKS = "-_./ "  # a name is broken after these
 
@@ -64,49 +62,6 @@ def minus(text: str) -> str:
 def joined(values: Iterable[str]) -> str:
     """List each text once, separated by commas."""
     return ", ".join(dict.fromkeys(values))
-
-
-def judged_by_key(runs: Iterable[Run]) -> bool:
-    """Return whether all runs had designs that estimate the effects of single keys."""
-    return all(run.design.kind in BY_KEY for run in runs)
-
-
-def arm_labels(runs: Iterable[Run], names: Iterable[str]) -> dict[str, str]:
-    """Name an ablation's tweak sets by the key that is removed or kept; keep other names."""
-    runs = [run for run in runs if run.design.kind == "ablation"]
-    labels: dict[str, str] = {}
-    for name in names:
-        label = next((_by_key(run, name) for run in runs if name in run.design.points), name)
-        labels[name] = name if label in labels.values() else label
-    return labels
-
-
-def _by_key(run: Run, name: str) -> str:
-    point = run.design.points[name]
-    on, off = (
-        [key for key, level in point.levels.items() if (level is None) == gone]
-        for gone in (False, True)
-    )
-    # One run may decompose several tweak sets: then the key alone is ambiguous.
-    origin = (
-        f" ({point.tweakset})"
-        if len({point.tweakset for point in run.design.points.values()}) > 1
-        else ""
-    )
-    if not off:
-        return name
-    if len(on) == 1:
-        return f"{on[0]} alone{origin}"
-    return f"all but {off[0]}{origin}" if len(off) == 1 else name
-
-
-def fitted_arms(
-    runs: Iterable[Run], names: Iterable[str], room_in: float, points: float = TEXT, lines: int = 2
-) -> dict[str, str]:
-    """Name tweak sets so that the names fit a column."""
-    labels = arm_labels(runs, names)
-    shown = fitted(labels.values(), room_in, points, lines)
-    return {name: shown[label] for name, label in labels.items()}
 
 
 @cache

@@ -12,11 +12,10 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from analysis.checks import not_put_back
-from analysis.plain import moment
 from analysis.terms import Cell, Run, Steps
 from analysis.wording import unit_of
 
-from .labels import arm_labels, fitted_arms, joined, measure_of, room_for
+from .labels import fitted, measure_of, room_for
 from .marks import MUCH, Axes, Style, above, dots, round_ticks, row_axes, ticks, trailing_mean
 from .page import ROUND, Chart, Entry, Page, Plot, body_width, dot, fill, line
 from .scene import TIMELESS, Panel, Scene, measured, panels_of, some
@@ -26,7 +25,8 @@ WARM_UP = "#f3e3c3"
 MOST_LOOKS = 7  # tweak sets distinguishable by colour and mark
 LEFT = 0.5
 NUMBER_IN = 0.45  # room for the number of a block
-FEW_TICKS = 7
+STEP: Style = {"markersize": 2, "alpha": 0.5, "zorder": 1.5}
+ORDER = "cells in the order they ran"
 DOUBT: Style = {
     "marker": "s",
     "markersize": 10,
@@ -70,7 +70,7 @@ def run_order(scene: Scene) -> Plot:
 
 def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, ArmStyle], list[Entry]]:
     looks = looks_of(scene)
-    labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
+    labels = fitted(names, 2.6, SMALL, lines=1)
     changed = [name for name in names if looks[name].color not in {INK, AGAIN}]
     alike = changed if len(names) > MOST_LOOKS else []
     legend = [
@@ -94,23 +94,6 @@ def places_of(run: Run) -> dict[str, int]:
     return {cell.id: at for at, cell in enumerate(sorted(run.cells, key=lambda cell: cell.order))}
 
 
-def clock_of(run: Run) -> tuple[dict[float, str], str]:
-    """Return the time of day of a few cells by their places, and the label of the axis."""
-    places = places_of(run)
-    times = {
-        places[cell.id]: time
-        for cell in sorted(run.cells, key=lambda cell: cell.order)
-        if cell.started_utc and (time := moment(cell.started_utc))
-    }
-    if not times:
-        return {}, "cells in the order they ran"
-    shown = list(times.items())[:: math.ceil(len(times) / FEW_TICKS)]
-    ends = list(times.values())[:: len(times) - 1 or 1]
-    days = joined(f"{time:%-d %B %Y}" for time in ends)
-    label = f"cells in the order they ran; clock, UTC ({days})"
-    return {at: f"{time:%H:%M:%S}" for at, time in shown}, label
-
-
 def in_doubt(cell: Cell) -> bool:
     """Return whether settings were not restored, or changed by others, or metrics disagree."""
     left_alone = cell.applied and cell.applied.left_alone
@@ -121,11 +104,9 @@ def _order(
     sheet: Page, top: float, panel: Panel, looks: Mapping[str, ArmStyle], scale: float
 ) -> None:
     values, places = _values(panel), places_of(panel.run)
-    clock, label = clock_of(panel.run)
-    axes = sheet.axes(LEFT, top + 0.14, body_width() - LEFT - 0.02, 1.15, grid="y", xlabel=label)
+    axes = sheet.axes(LEFT, top + 0.14, body_width() - LEFT - 0.02, 1.15, grid="y", xlabel=ORDER)
     axes.margins(y=0.12)
     axes.set_xlim(-1, len(places))
-    ticks(axes, "x", clock, clock)
     _blocks(axes, panel, places, {name: scale * value for name, value in values.items()})
 
     def plot(cells: Iterable[Cell], **style: Any) -> None:
@@ -166,7 +147,6 @@ def _blocks(
 STRIP, TALL_STRIP, TICKS = 0.38, 0.85, 0.4
 FEW_STRIPS, MOST_STRIPS = 8, 6  # up to this many strips may be taller; strips per workload
 FULL = 0.76  # share of a strip that its scale fills
-LONG = 200  # steps: from here on, a trailing mean replaces the median over cells
 
 
 @picture(30, "Step times inside the cells", NOT_OF=TIMELESS)
@@ -181,11 +161,9 @@ def steps(scene: Scene) -> Plot:
     )
     shown = [(panel, dict(list(arms.items())[:MOST_STRIPS])) for panel, arms in every]
     cells = [cell for _, arms in shown for own in arms.values() for cell in own]
-    long = {len(cell.wall_s) > LONG for cell in cells}
     legend = [
         dot("one step of one cell", QUIET, size=3),
-        line("median of the blocks", INK, 1.3) if False in long else None,
-        line("trailing mean of a thirtieth of the cell", INK, 1.3) if True in long else None,
+        line("median of the blocks, smoothed in long cells", INK, 1.3),
         fill("warm-up, not measured", WARM_UP) if any(cell.warmup for cell in cells) else None,
     ]
     lead = (
@@ -193,15 +171,15 @@ def steps(scene: Scene) -> Plot:
         "scale."
     )
     tall = STRIP if sum(len(arms) for _, arms in shown) > FEW_STRIPS else TALL_STRIP
-    names = arm_labels(scene.runs, [arm for _, arms in shown for arm in arms]).values()
-    left, looks = room_for(names, 1.75) + TICKS, looks_of(scene)
+    left = room_for([arm for _, arms in shown for arm in arms], 1.75) + TICKS
+    looks = looks_of(scene)
     sections = []
     for panel, arms in shown:
         own = [cell for cells in arms.values() for cell in cells]
         unit = unit_of([min(min(cell.wall_s) for cell in own)])[1]
         count = sum(len(cell.wall_s) for cell in own)
         beside = f"step time, {unit}; {count} steps of {len(own)} cells"
-        draw = partial(_strips, panel=panel, arms=arms, left=left, tall=tall, looks=looks)
+        draw = partial(_strips, arms=arms, left=left, tall=tall, looks=looks)
         sections.append(Chart(panel.title, tall * len(arms) + 0.45, draw, beside, run=panel.run))
     hidden = sum(len(arms) for _, arms in every) - sum(len(arms) for _, arms in shown)
     note = f"The first {MOST_STRIPS} tweak sets of each workload; {hidden} more ran."
@@ -215,7 +193,6 @@ def _timed(panel: Panel, arm: str) -> list[Steps]:
 def _strips(
     sheet: Page,
     top: float,
-    panel: Panel,
     arms: Mapping[str, list[Steps]],
     left: float,
     tall: float,
@@ -239,18 +216,8 @@ def _strips(
         heights: np.ndarray = row + 0.43 - FULL * (curve(values) - bottom) / span
         return heights
 
-    names, ends_x = arm_labels([panel.run], arms).values(), (0, most + 1)
-    axes = row_axes(
-        sheet,
-        top,
-        left,
-        names,
-        tall,
-        lines=2,
-        numbers=TICKS,
-        xlim=ends_x,
-        xlabel="step number in the cell",
-    )
+    place: Style = {"xlim": (0, most + 1), "xlabel": "step number in the cell"}
+    axes = row_axes(sheet, top, left, arms, tall, lines=2, numbers=TICKS, **place)
     written = {
         float(height(number / scale, row)): f"{number:g}"
         for row in range(len(arms))
@@ -264,22 +231,9 @@ def _strips(
                 [0, warmup + 0.5], row - 0.4, row + 0.5, color=WARM_UP, linewidth=0, zorder=0
             )
         walls = [np.asarray(cell.wall_s) for cell in cells]
-        long = max(map(len, walls)) > LONG
         at = np.concatenate([np.arange(1, len(wall) + 1) for wall in walls])
-        look: Style = {
-            "zorder": 1.5,
-            **({"markersize": 1.2, "alpha": 0.35} if long else {"markersize": 3, "alpha": 0.5}),
-        }
-        dots(axes, at, height(np.concatenate(walls), row), looks[arm].color, **look)
+        dots(axes, at, height(np.concatenate(walls), row), looks[arm].color, **STEP)
         shortest = min(map(len, walls))
-        middle = [np.median([wall[:shortest] for wall in walls], axis=0)]
-        for way in (
-            [trailing_mean(wall, max(1, len(wall) // 30)) for wall in walls] if long else middle
-        ):
-            axes.plot(
-                np.arange(1, len(way) + 1),
-                height(way, row),
-                color=INK,
-                linewidth=0.9,
-                rasterized=long,
-            )
+        middle = np.median([wall[:shortest] for wall in walls], axis=0)
+        way = height(trailing_mean(middle, max(1, shortest // 30)), row)
+        axes.plot(np.arange(1, shortest + 1), way, color=INK, linewidth=0.9)

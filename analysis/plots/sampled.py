@@ -12,7 +12,7 @@ import numpy as np
 from analysis.telemetry import QUANTITIES, Quantity, Series
 from control.names import first_few
 
-from .labels import fitted, fitted_arms, joined
+from .labels import fitted, joined
 from .marks import Style, dots, trailing_mean
 from .page import Chart, Page, Plot, body_width, fill, line, rounded
 from .scene import Panel, Scene, measured, panels_of, series_key, some
@@ -64,7 +64,7 @@ def telemetry(scene: Scene) -> Plot:
     columns, quantities = every[:MOST_COLUMNS], (moving or flat)[:MOST_ROWS]
     looks = looks_of(scene)
     names = list(dict.fromkeys(arm for column in columns for arm in column.panel.arms))
-    labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
+    labels = fitted(names, 2.6, SMALL, lines=1)
     legend = [
         line(labels[name], looks[name].color, 1.6, linestyle=looks[name].dashes) for name in names
     ]

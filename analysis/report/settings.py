@@ -9,16 +9,18 @@ from typing import Literal, NamedTuple
 from analysis.answer import Column, Line, Section, Table, Tone, Word
 from analysis.checks import READ_BACK, means, same_value
 from analysis.terms import AppliedKeys, Cell, Run, SavedTweakSet, Setting
-from analysis.wording import counted, listed
+from analysis.wording import listed
 
 GONE = "not there"
 State = Literal["held", "failed", "unknown"]
-TONES: dict[State, Tone] = {"failed": "bad", "held": "good", "unknown": "open"}
-MEANINGS: dict[State, str] = {
-    "failed": "not in force or not restored",
-    "held": "in force in every measured cell, and restored afterwards",
-    "unknown": "not known to have been in force",
+# Of each state: its tone, and what it means.
+STATES: dict[State, tuple[Tone, str]] = {
+    "failed": ("bad", "not in force or not restored"),
+    "held": ("good", "in force in every measured cell, and restored afterwards"),
+    "unknown": ("open", "not known to have been in force"),
 }
+HEADS = ("tweak set", "setting", "requested", "before", "in force", "restored", "result")
+Values = tuple[str, ...]
 
 
 class SettingRow(NamedTuple):
@@ -31,46 +33,44 @@ class SettingRow(NamedTuple):
     kind: str
     key: str
     requested: str
-    before: tuple[str, ...]
-    observed: tuple[str, ...]
-    restored: tuple[str, ...]
     state: State
     says: str
+    before: Values = ()
+    observed: Values = ()
+    restored: Values = ()
 
 
 def settings(run: Run) -> Iterator[Section]:
-    """Yield a table of all settings, and one of tweak sets with manifests and cell counts."""
+    """Yield one section: tweak sets with their manifests, and a table of all settings."""
     rows: list[list[object]] = []
-    sets: list[list[object]] = []
+    sets: list[Line] = []
     states = Counter[State]()
     for tweakset in run.tweaksets.values():
         own = [cell for cell in run.cells if cell.tweakset == tweakset.name]
-        asked = list(rows_of(run, tweakset, own))
-        if asked or tweakset.scripts:
-            sets.append([tweakset.name, tweakset.description or None, *_summary(tweakset, own)])
-        for row in asked:
+        found = list(rows_of(run, tweakset, own))
+        manifest = f"{tweakset.path} (sha256 {tweakset.sha256[:12]}…)" if tweakset.sha256 else ""
+        about = ": ".join(filter(None, (tweakset.description, manifest)))
+        if about and (found or tweakset.scripts):
+            sets.append(Line(f"{tweakset.name}: {about}"))
+        for row in found:
             states[row.state] += bool(row.requested)
             name = row.key if row.kind == "sysctl" else f"{row.key} ({row.kind})"
             values = [
                 " · ".join(values) or None for values in (row.before, row.observed, row.restored)
             ]
-            says = Word(
-                row.says if row.state == "held" else f"{row.state}: {row.says}",
-                "" if row.state == "held" else TONES[row.state],
-            )
+            says: object = row.says
+            if row.state != "held":
+                says = Word(f"{row.state}: {row.says}", STATES[row.state][0])
             rows.append([tweakset.name, name, row.requested or None, *values, says])
-    if not sets:
-        yield Section("", [Line("No tweak set of this run changes a setting.")])
+    if not rows:
+        yield Section("", [Line("No tweak set of this run changes a setting."), *sets])
         return
-    heads = ("tweak set", "setting", "requested", "before", "in force", "restored", "result")
     lines = [
-        Line(f"{states[state]} {state}: {meaning}.", tone=TONES[state])
-        for state, meaning in MEANINGS.items()
+        Line(f"{states[state]} {state}: {meaning}.", tone=tone)
+        for state, (tone, meaning) in STATES.items()
         if states[state]
     ]
-    yield Section("", [*lines, Table([Column(head, left=True) for head in heads], rows)])
-    facts = ("tweak set", "description", "cells", "manifest", "cells that were not measured")
-    yield Section("Tweak sets", [Table([Column(head, left=True) for head in facts], sets)])
+    yield Section("", [*lines, Table([Column(head, left=True) for head in HEADS], rows), *sets])
 
 
 def rows_of(run: Run, tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
@@ -83,83 +83,73 @@ def rows_of(run: Run, tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterato
         else f"no cell of {tweakset.name} was measured"
     )
     for setting in tweakset.requested:
+        asked = setting.kind, setting.key, setting.value
         if setting.kind == "boot" and measured:
-            yield _boot(run, setting)
+            yield SettingRow(*asked, *_boot(run, setting))
         elif not answers:
-            yield _row(setting, "unknown", f"{unknown}, so it may not have been in force.")
+            says = f"{unknown}, so it may not have been in force."
+            yield SettingRow(*asked, "unknown", says)
         elif setting.kind in READ_BACK:
             yield _written(setting, answers)
+        elif limits := _distinct([_limit(cell.limits.get(setting.key)) for cell in measured]):
+            says = "soft and hard limit that the workload found (-1 is unlimited)."
+            yield SettingRow(*asked, "held", says, observed=limits)
         else:
-            yield _limit(setting, measured)
+            says = "the file does not record the value that the workload found."
+            yield SettingRow(*asked, "unknown", says)
     yield from _side_effects(tweakset, cells)
-    yield from _left_alone(cells)
+    left_alone: dict[str, list[int]] = {}
+    for cell in cells:
+        for path in cell.applied.left_alone if cell.applied else ():
+            left_alone.setdefault(path, []).append(cell.block)
+    for path, blocks in left_alone.items():
+        says = (
+            "another program changed it during the cell, so it was not restored "
+            f"({listed(set(blocks))})."
+        )
+        yield SettingRow("left alone", path, "", "failed", says)
 
 
-def _row(
-    setting: Setting, state: State, says: str, *, observed: tuple[str, ...] = ()
-) -> SettingRow:
-    return SettingRow(setting.kind, setting.key, setting.value, (), observed, (), state, says)
+def _limit(found: object) -> object:
+    return " ".join(map(str, found)) if isinstance(found, list | tuple) else found
+
+
+def _boot(run: Run, setting: Setting) -> tuple[State, str]:
+    token = f"{setting.key}={setting.value}" if setting.value else setting.key
+    if "cmdline" not in run.machine:
+        return "unknown", "the file does not record the kernel command line."
+    if token in str(run.machine["cmdline"]).split():
+        return "held", "in the kernel command line."
+    return "failed", "not in the kernel command line."
 
 
 def _written(setting: Setting, answers: Sequence[tuple[int, AppliedKeys]]) -> SettingRow:
     key = setting.key
-    said: dict[str, list[int]] = {}
+    wrong: dict[str, list[int]] = {}
     for block, applied in answers:
         before, observed, restored = (
             source.get(key) for source in (applied.before, applied.observed, applied.restored)
         )
         if observed is None:
-            said.setdefault("not read back", []).append(block)
+            wrong.setdefault("not read back", []).append(block)
         elif not means(key, applied.requested.get(key, setting.value), observed):
-            said.setdefault(f"not in force: read back as {observed}", []).append(block)
+            wrong.setdefault(f"not in force: read back as {observed}", []).append(block)
         if before is not None and (restored is None or not same_value(before, restored)):
-            said.setdefault(
-                f"not restored: {'not read' if restored is None else f'left at {restored}'}", []
-            ).append(block)
-    if said:
-        says = "; ".join(f"{what} ({listed(set(blocks))})" for what, blocks in said.items()) + "."
+            left = "not read" if restored is None else f"left at {restored}"
+            wrong.setdefault(f"not restored: {left}", []).append(block)
+    if wrong:
+        says = "; ".join(f"{what} ({listed(set(blocks))})" for what, blocks in wrong.items()) + "."
     elif all(key in applied.already_in_force for _, applied in answers):
         says = "already in force before it was applied, so nothing changed."
     else:
         after = "restored" if setting.kind == "sysctl" else "gone with the workload's process"
         says = f"in force in {len(answers)} of {len(answers)} measured cells, and {after}."
-    before, observed, restored = (
+    columns = (
         _distinct([getattr(applied, moment).get(key) for _, applied in answers])
         for moment in ("before", "observed", "restored")
     )
-    state: State = "failed" if said else "held"
-    return SettingRow(setting.kind, key, setting.value, before, observed, restored, state, says)
-
-
-def _boot(run: Run, setting: Setting) -> SettingRow:
-    token = f"{setting.key}={setting.value}" if setting.value else setting.key
-    if "cmdline" not in run.machine:
-        return _row(setting, "unknown", "the file does not record the kernel command line.")
-    if token in str(run.machine["cmdline"]).split():
-        return _row(
-            setting, "held", "in the kernel command line.", observed=(setting.value or "given",)
-        )
-    return _row(setting, "failed", "not in the kernel command line.")
-
-
-def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
-    limits = [cell.limits.get(setting.key) for cell in cells]
-    seen = _distinct(
-        [
-            " ".join(map(str, limit)) if isinstance(limit, list | tuple) else limit
-            for limit in limits
-        ]
-    )
-    if not seen:
-        return _row(
-            setting, "unknown", "the file does not record the value that the workload found."
-        )
-    return _row(
-        setting,
-        "held",
-        "soft and hard limit that the workload found (-1 is unlimited).",
-        observed=seen,
-    )
+    state: State = "failed" if wrong else "held"
+    return SettingRow(setting.kind, key, setting.value, state, says, *columns)
 
 
 def _side_effects(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
@@ -186,36 +176,8 @@ def _side_effects(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[Se
             else ("side effect", "not requested by name: changed with another setting")
         )
         says = f"{who}, in {len(before)} of {len(cells)} cells, {ended}."
-        old, new, back = map(_distinct, (before, after, restored))
-        yield SettingRow(kind, path, "", old, new, back, "held", says)
+        yield SettingRow(kind, path, "", "held", says, *map(_distinct, (before, after, restored)))
 
 
-def _left_alone(cells: Sequence[Cell]) -> Iterator[SettingRow]:
-    blocks: dict[str, list[int]] = {}
-    for cell in cells:
-        for path in cell.applied.left_alone if cell.applied else ():
-            blocks.setdefault(path, []).append(cell.block)
-    for path, where in blocks.items():
-        says = (
-            "another program changed it during the cell, so it was not restored "
-            f"({listed(set(where))})."
-        )
-        yield SettingRow("left alone", path, "", (), (), (), "failed", says)
-
-
-def _distinct(values: Sequence[object]) -> tuple[str, ...]:
+def _distinct(values: Sequence[object]) -> Values:
     return tuple(dict.fromkeys(str(value) for value in values if value is not None))
-
-
-def _summary(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> list[str | None]:
-    measured = sum(cell.outcome == "measured" for cell in cells)
-    scripts = counted(tweakset.scripts, "script stage") if tweakset.scripts else ""
-    manifest = f"{tweakset.path} (sha256 {tweakset.sha256[:12]}…)" if tweakset.sha256 else ""
-    reasons = dict.fromkeys(
-        f"{cell.outcome}: {cell.reason}" for cell in cells if cell.outcome != "measured"
-    )
-    return [
-        f"{measured} of {len(cells)} measured",
-        ", ".join(filter(None, [scripts, manifest])) or None,
-        "; ".join(reasons) or None,
-    ]

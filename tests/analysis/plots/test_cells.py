@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 
 from analysis.load import from_json
 from analysis.plots import steps
-from analysis.plots.runs import clock_of, places_of
+from analysis.plots.runs import places_of
 from analysis.plots.scene import Scene, scene_of
 from analysis.terms import Cell
 from tests.analysis.plots.reading import lines_of, points, said
@@ -72,23 +71,6 @@ def test_blocks_are_shaded_numbered_and_have_their_median(
     assert "failed" in said(drawings["run_order"])
 
 
-def test_the_clock_stands_below_some_cells() -> None:
-    """Two days; without any clock the axis is the order alone."""
-    run = from_json(saved_run(Made(arms=(STOCK,), blocks=3)), "timed.json")
-    starts = ("2026-11-25T23:59:10", "2026-11-25T23:59:40+00:00", "2026-11-26T00:00:10+00:00")
-    timed = replace(
-        run,
-        cells=tuple(
-            replace(cell, started_utc=start) for cell, start in zip(run.cells, starts, strict=True)
-        ),
-    )
-    ticks, label = clock_of(timed)
-    assert ticks == {0: "23:59:10", 1: "23:59:40", 2: "00:00:10"}
-    assert "25 November 2026, 26 November 2026" in label
-    silent = replace(run, cells=tuple(replace(cell, started_utc="soon") for cell in run.cells))
-    assert clock_of(silent) == ({}, "cells in the order they ran")
-
-
 def test_steps_are_those_of_the_cells_with_warm_up_apart(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
@@ -128,4 +110,3 @@ def test_the_steps_of_a_long_cell_have_a_trailing_mean() -> None:
         (abs(wall - mean), y) for wall, (_, y) in zip(cell.steps.wall_s, dots, strict=True)
     )[:2]
     assert way[99][1] == pytest.approx(statistics.fmean(y for _, y in nearest), abs=0.01)
-    assert "trailing mean" in said(figure)

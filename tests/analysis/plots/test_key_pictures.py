@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, key_effects, parameters, pictures
-from analysis.plots.labels import arm_labels
+from analysis.plots import fitting, key_effects, pictures
 from analysis.plots.scene import Scene, scene_of
 from tests.analysis.plots.reading import faults, points, refusal, said
 from tests.made_designs import Keys, On, ablation, designed, factorial, fraction
@@ -73,19 +72,6 @@ def test_what_is_called_in_an_ablation(gain: float, odd: Mapping[tuple[str, int]
     assert rows[-1][0] == pytest.approx(100 * check.primary.gain)
     assert (rows[-1][1] == "x") == bool(odd)
     assert ("no effect is claimed" in said(drawn["key_effects"]).replace("\n", " ")) == bool(odd)
-
-
-def test_sets_of_an_ablation_are_called_by_their_keys() -> None:
-    scene = ablated()
-    called = arm_labels(scene.runs, scene.runs[0].tweaksets)
-    assert (called["profile.only-0"], called["profile.no-1"]) == (
-        f"{GUILTY} alone",
-        f"all but {INNOCENT}",
-    )
-    assert (called["stock"], called["profile"]) == ("stock", "profile")
-    text = said(parameters.draw(scene)).replace("\n", "")
-    assert f"{GUILTY} alone" in text
-    assert "only-0" not in text
 
 
 def test_twelve_keys_and_endless_names_fit() -> None:
