@@ -11,7 +11,7 @@ import pytest
 from analysis.checks import same_value, warnings_of
 from analysis.compare import compare, judge
 from analysis.load import from_json
-from analysis.terms import Comparison, Run, Setting, UnknownName, Verdict
+from analysis.terms import Comparison, Run, UnknownName, Verdict
 from control.t_test import detectable_gain
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
@@ -388,38 +388,6 @@ def test_a_set_that_moves_a_setting_in_some_blocks_is_two_arms() -> None:
         "in the others: these are two treatments"
     )
     assert doubts == [[f"{said}."], []]
-
-
-GIB = 2**30
-
-
-def boot(line: str) -> list[Setting]:
-    return [Setting("boot", *token.partition("=")[::2]) for token in line.split()]
-
-
-def run(
-    settings: list[Setting],
-    less: float,
-    *,
-    boots: tuple[str, str] = ("a", "b"),
-    there: bool = False,
-) -> Run:
-    whole = from_json(
-        saved_run(Made(arms=(STOCK, Arm("pages", requested={"vm.swappiness": "1"})))), "made up"
-    )
-    cells = []
-    for cell in whole.cells:
-        stock = cell.tweakset == "stock"
-        applied = cell.applied
-        if there and applied and not stock:
-            applied = replace(applied, already_in_force=frozenset({"vm.nr_hugepages"}))
-        available = {"mem_available_bytes_mean": 20 * GIB - (0 if stock else less * GIB)}
-        cells.append(replace(cell, telemetry=available, boot_id=boots[not stock], applied=applied))
-    sets = {
-        **whole.tweaksets,
-        "pages": replace(whole.tweaksets["pages"], requested=tuple(settings)),
-    }
-    return replace(whole, cells=tuple(cells), tweaksets=sets)
 
 
 def test_of_many_reasons_why_blocks_are_left_out_three_are_named() -> None:
