@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fixtures.turn_layout import (
     FEWEST_STEPS,
     FIRST_BLOCKS,
     LASTING,
+    LONG_STEPS,
     OVERHEAD,
     Timing,
     TurnLayout,
@@ -207,6 +209,38 @@ def test_untouched_arms_of_first_blocks_set_the_later_layout(
         assert ((later.steps, later.slice_steps) != (opening.steps, opening.slice_steps)) is chooses
     if chooses:
         assert len(layouts) == 1
+
+
+@pytest.mark.parametrize("slower", [1.0, 20.0])
+def test_a_resumed_run_keeps_the_layout_of_its_first_blocks(tmp_path: Path, slower: float) -> None:
+    chosen = []
+    for measured in (FIRST_BLOCKS, FIRST_BLOCKS + 4):
+        run = run_of(tmp_path, "malloc-hugepages", design="turns", budget_s=Limit(120.0, "2m"))
+        generator = np.random.default_rng(3)
+        steps = run.order_of(cells_of(run, 1)[0]).steps
+        for number in range(1, measured + 1):
+            made = drawn(0.3, 0.01, steps, generator)
+            made["malloc-hugepages"] = made.pop("candidate")
+            start_s = 0.5 if number <= FIRST_BLOCKS else 0.5 * slower
+            run.records |= {
+                f"{name}-{number}": one
+                for name, one in block_of(made, start_s, 0.004, number).items()
+            }
+        run.lay_out(cells_of(run, 3)[0])
+        later = run.order_of(cells_of(run, 3)[0])
+        chosen.append((later.steps, later.slice_steps))
+    assert chosen[0] == chosen[1]
+
+
+def test_a_set_that_cannot_run_here_lengthens_no_slice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(tmp_path, "tcp-cubic,malloc-hugepages", design="turns")
+    cell = cells_of(run, 1)[0]
+    assert run.shortest(cell, {}).slice_steps == LONG_STEPS
+    plan = run.plan_of("tcp-cubic")
+    monkeypatch.setitem(run.plans, "tcp-cubic", replace(plan, cannot=("no such file",)))
+    assert run.shortest(cell, {}).slice_steps == 1
 
 
 def cells_of(run: Any, number: int) -> list[CellSpec]:
