@@ -1,12 +1,10 @@
 """Measure what faults cost a stream of jobs, and what checkpoints, policies and limits save.
 
-Four questions, each with its own stream without the fault, on the same jobs: crashes at a mean of
-one a second under checkpoints at several intervals (hypothesis: the best is near Young's √(2·20
-ms·1 s) = 0.2 s); a node that is lost for a while (the queue it leaves is gone a while after it is
-back); noisy neighbours and careless limits (a CPU that all share is no isolation, a quota that is
-too low makes jobs slower, and too little memory kills them); a flood of another tenant's jobs
-(first come, first served lets all wait, fair share does not). `python -m analysis depend report
-RUN` judges; the sizes are for two cores and a quarter of an hour a block.
+Each question has its own stream without the fault, on the same jobs: crashes at a mean of one a
+second under checkpoints at several intervals (hypothesis: the best is near Young's √(2·20 ms·1 s) =
+0.2 s); a node that is lost for a while; noisy neighbours and careless limits (CPU, quota, memory);
+a flood of another tenant's jobs. `python -m analysis depend report RUN` judges. The sizes are for
+two cores and a quarter of an hour per block.
 """
 
 from __future__ import annotations

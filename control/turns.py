@@ -90,7 +90,6 @@ def _slowed(slices_s: Array, cores: Array) -> Array:
 
 
 def _centred(table: Array) -> Array:
-    """Subtract the means of rows and columns."""
     centred: Array = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
     return centred
 

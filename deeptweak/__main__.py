@@ -98,7 +98,6 @@ def _print_help() -> None:
 
 
 def _with_project(words: list[str]) -> list[str]:
-    """Insert the project's options for this command, and print them."""
     if (found := options(words, _commands)) is None:
         return words
     path, own = found
@@ -198,7 +197,6 @@ def _demo(words: list[str]) -> int:
 
 
 def _unwritable(path: Path) -> str:
-    """Return why the demo cannot write its report, or ""."""
     from analysis.report.saving import must_be_replaceable
     from analysis.terms import Refused
 

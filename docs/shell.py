@@ -74,7 +74,6 @@ def completion(shell: str) -> str:
 
 
 def _name_values(parser: argparse.ArgumentParser) -> None:
-    """Return which values are files, and which are names."""
     import shtab
 
     names = {
@@ -165,7 +164,6 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Escape text so that troff prints it literally."""
     lines = text.replace("\\", "\\e").replace("-", "\\-").splitlines()
     return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in lines)
 

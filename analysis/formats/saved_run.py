@@ -124,7 +124,6 @@ def _check_times(ours: Part) -> None:
 def _with_figures(
     cells: dict[CellKey, Cell], origin: str, workloads: Mapping[str, SavedWorkload], *, capped: bool
 ) -> dict[CellKey, Cell]:
-    """Add the metrics that studies derive from their cells' reports."""
     from analysis import studies
 
     result = dict(cells)
@@ -295,7 +294,6 @@ def _described(key: CellKey) -> str:
 
 
 def _cell(part: Part, key: CellKey, record: Part | None) -> Cell:
-    """Read a cell from its line and, if measured, its record."""
     line = part.value
     outcome, name = line["outcome"], line["id"]
     own_name = "{1}-{2}-b{3}".format(*key)

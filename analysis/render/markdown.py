@@ -45,7 +45,6 @@ def render(answer: Answer, longest_bytes: int | None = None) -> str:
 
 
 def _shortened(answer: Answer, most: int) -> Answer:
-    """Keep `most` lines and rows of each section, with a note on how many are omitted."""
     left_out: list[str] = []
 
     def first(parts: Sequence[T], noun: str) -> Sequence[T]:

@@ -195,7 +195,6 @@ def _heads(
 def _bodies(
     told: Sequence[tuple[Run, list[StudyAnswer]]], between: Answer | None
 ) -> Iterator[PagePart]:
-    """Yield the tables of each answer; verdicts are folded if a study has tables."""
     form = FILTER
     for place, (run, answers) in enumerate(told, 1):
         for one in answers:

@@ -5,17 +5,15 @@ their values. Second, `step_evidence` tests whether steps explain the series bet
 so, the series is cut at them and its parts are tested again (binary segmentation). Last, each
 change is relocated between its neighbours, and dropped if it no longer convinces.
 
-Benchmark noise wanders, and a test for white noise takes every excursion for a change. So two
-explanations compete, both with stationary AR(1) noise of unknown size and correlation phi: one
-level, or up to twelve steps. For each phi the likelihood is exact, with levels and noise size
-integrated out; the Bayes factor is the ratio of the weighted means of both. Steps are searched for
-each phi separately, the best one first, then the best beside it (orthogonal matching pursuit, Pati
-et al. 1993): this finds a rise and a fall that cancel out.
+A test for white noise takes every excursion for a change. So two explanations compete, both with
+stationary AR(1) noise of unknown size and correlation phi: one level, or up to twelve steps. For
+each phi the likelihood is exact, with levels and noise size integrated out; the Bayes factor is the
+ratio of the weighted means of both. Steps are searched by orthogonal matching pursuit (Pati et al.
+1993), which finds a rise and a fall that cancel out.
 
 Priors are chosen for the false-alarm rate: at most 5 % of series of pure noise, white, heavy-tailed
-(Student t3) or AR(1) with phi up to 0.5, get a change point, at any length from 10 on. The rate
-falls at least as fast as the limit on the Bayes factor grows, so that 1/(2·BF) serves as a p-value
-(docs/ci.md).
+(Student t3) or AR(1) with phi up to 0.5, get a change point, at any length from 10 on. 1/(2·BF)
+serves as a p-value (docs/ci.md).
 """
 
 from __future__ import annotations

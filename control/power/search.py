@@ -102,7 +102,6 @@ def profiled(models: Mapping[float, Model]) -> list[Partition]:
 
 
 def _usable(partitions: Sequence[Partition], network: str) -> list[Partition]:
-    """Return the partitions that fit into memory, sorted, without duplicates."""
     usable = {
         tuple(sorted(zip(one.shares, one.batches, strict=True), reverse=True))
         for one in partitions

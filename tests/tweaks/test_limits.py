@@ -57,6 +57,13 @@ def test_what_is_no_limit_is_refused(value: str) -> None:
         parse_service_limit("LimitNOFILE", value, "x")
 
 
+def test_a_nice_value_ends_at_20() -> None:
+    """One above would be the kernel's word for no limit."""
+    assert parse_service_limit("LimitNICE", "+20", "x") == (0, 0)
+    with pytest.raises(BadInput, match="is not a limit"):
+        parse_service_limit("LimitNICE", "+21", "x")
+
+
 def test_what_is_no_ulimit_is_refused() -> None:
     """9007199254740993 KiB are more than 2^63 bytes."""
     for value in ("", "1:2", "٣", "8M", "9007199254740993"):

@@ -259,6 +259,47 @@ def test_scripts_need_bash(machine: Tunables, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
+    ("text", "is_missed"),
+    [
+        ("tuned-adm profile x\nsysctl -w vm.swappiness=10", True),
+        ("command -v tuned-adm || exit 1\ntuned-adm profile x", True),
+        ("command -v tuned-adm && tuned-adm profile x", False),
+        ("tuned-adm profile x || true", False),
+        ("echo 10 > /proc/sys/vm/swappiness", False),
+    ],
+)
+def test_a_program_that_a_script_demands_must_exist(
+    machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str, *, is_missed: bool
+) -> None:
+    """Without it the set would be in force in part."""
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "tuned-adm" else name)
+    says = ("its scripts call tuned-adm: it is not installed",) if is_missed else ()
+    assert with_script(machine, text) == says
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sysctl -p /opt/9.conf", "sysctl -qp/opt/9.conf", "sysctl --load=/opt/9.conf 2>/dev/null"],
+)
+def test_a_loaded_file_may_not_set_what_has_no_way_back(machine: Tunables, command: str) -> None:
+    loaded = machine.root / "opt/9.conf"
+    loaded.parent.mkdir()
+    loaded.write_text("vm.swappiness = 10\n")
+    assert with_script(machine, command) == ()
+    loaded.write_text("vm.swappiness = 10\nvm/drop_caches = 3\n")
+    (reason,) = with_script(machine, command)
+    assert "/opt/9.conf, line 2, which sets vm.drop_caches: " in reason
+
+
+def test_what_a_boot_loads_may_not_be_loaded_by_a_script(machine: Tunables) -> None:
+    """Where it sets what has no way back."""
+    (machine.root / "etc/sysctl.d").mkdir(parents=True)
+    (machine.root / "etc/sysctl.d/9.conf").write_text("kernel.modules_disabled=1\n")
+    (reason,) = with_script(machine, "sysctl --system")
+    assert "/etc/sysctl.d/9.conf, line 1, which sets kernel.modules_disabled: " in reason
+
+
+@pytest.mark.parametrize(
     ("text", "missing"),
     [
         ("echo always > /sys/kernel/mm/transparent_hugepage/enabled", None),

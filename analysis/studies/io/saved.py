@@ -70,7 +70,6 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
 
 
 def _named_parameters(workload: str) -> dict[str, str]:
-    """Return the parameters in a workload's name: `io_train:format=npz:cache=cold`."""
     return dict(part.split("=", 1) for part in workload.split(":")[1:] if "=" in part)
 
 

@@ -109,7 +109,6 @@ METRICS: dict[str, Scale] = {"within": "raw", "node_s_per_job": "log"}
 
 
 def _figures(stream: Stream, target_s: float) -> dict[str, float]:
-    """Return the mean figures of the jobs that finished in their first attempt."""
     done = stream.done_with_times
     within = [abs(times.ran_s / target_s - 1) <= TOLERANCE for _, times in done]
     return {
@@ -356,7 +355,6 @@ def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answe
 
 
 def _word(arm: ScalingArm) -> Word | None:
-    """Return whether more or fewer jobs meet the target than with the choice."""
     return None if arm.name == ELASTIC else verdict(arm.within, MORE, FEWER, 0.0)
 
 

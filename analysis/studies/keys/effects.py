@@ -126,7 +126,6 @@ def _adjusted(
 
 
 def _stands_alone(row: VariationRow, effects: Effects) -> bool:
-    """Return whether a row is an interaction without a term."""
     return (
         len(row.factors) > 1
         and row.p is not None

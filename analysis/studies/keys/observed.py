@@ -157,7 +157,6 @@ def _value(
 
 
 def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str]:
-    """Yield keys that already had their value: setting them changed nothing."""
     points = run.design.points
     measured = [
         cell

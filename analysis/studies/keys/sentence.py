@@ -313,7 +313,6 @@ def _subject(term: Term) -> str:
 
 
 def _or_others(term: Term, effects: Effects) -> str:
-    """Return a warning if a main effect includes two-factor interactions, wholly or partly."""
     holds = term.means == "main" and (
         effects.mixed > 0 or any(len(alias) == 2 for alias in term.aliases)
     )
@@ -325,7 +324,6 @@ def _close_aliases(term: Term) -> list[str]:
 
 
 def _is_small(term: Term, effects: Effects) -> bool:
-    """Return whether an effect, however certain, is smaller than the study's margin."""
     margin = effects.observed.margin
     return (
         margin is not None

@@ -186,7 +186,6 @@ def _lines(path: Path) -> Lines:
 
 
 def _levels(path: Path, lines: Lines, name: str) -> tuple[str, ...]:
-    """List the levels of a factor: numbers by size, words in order of appearance."""
     for number, line in lines.items():
         if not line[name]:
             raise Unreadable(f"{path}, line {number}: missing level in column {name!r}.")

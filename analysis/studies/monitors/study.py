@@ -307,7 +307,6 @@ def control_of(comparison: Comparison | None) -> Control:
 
 
 def _judged(row: Comparison | None, control: Control) -> tuple[Verdict, str]:
-    """Return an arm's verdict and its word, after the A/A check."""
     if row is None:
         return "not comparable", "the reference for others"
     verdict: Verdict = "not comparable" if control.state == "differs" else row.verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from analysis.checks import reserved_bytes
 from analysis.formats import skyhook
-from analysis.terms import Unreadable
-from fixtures.terms import Tweak
+from analysis.terms import Setting, Unreadable
 from fixtures.tweaks import manifest
-from fixtures.tweaks.process import hugepage_pools
 from tests.conftest import REFERENCE
 from tests.deeptweak_like import NO_TWEAKS, SCRIPTS, SYSCTLS
 
@@ -128,13 +128,6 @@ def test_the_studys_manifests() -> None:
     found = [settings_of(STUDY / name / "skyhook.yaml") for name in ("exp1", "exp2", "exp3")]
     assert [sum(kind == "sysctl" for kind, _, _ in one) for one in found] == [5, 12, 5]
     assert {kind for one in found for kind, _, _ in one} == {"sysctl", "boot"}
-    pools = [
-        hugepage_pools(Tweak("boot", key, value, "") for kind, key, value in one if kind == "boot")
-        for one in found
-    ]
-    assert [sum(size * pages for size, pages in one.items()) for one in pools] == [
-        12_901_679_104,
-        4_294_967_296,
-        0,
-    ]
+    reserved = [reserved_bytes(itertools.starmap(Setting, one)) for one in found]
+    assert reserved == [12_901_679_104, 4_294_967_296, 0]
     assert settings_of(STUDY / "base" / "skyhook.yaml") == []

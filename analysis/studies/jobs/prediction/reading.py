@@ -105,7 +105,6 @@ def rows_of(names: Sequence[str], response: str | None) -> tuple[list[Measuremen
 
 
 def _measured(source: RowSource, response: str, notes: list[str]) -> Iterator[Measurement]:
-    """Yield measurements of a response by jobs if any has it, else by cells."""
     having = {
         kind: [row for row in rows if response in row.values] for kind, rows in source.rows.items()
     }
@@ -189,7 +188,6 @@ def _primary(run: Run) -> str:
 
 
 def _factors(run: Run, cell: Cell) -> Factors:
-    """Return the factors of a cell, without list and object parameters."""
     workload = run.workloads.get(cell.workload)
     factors: Factors = {"workload": cell.workload.partition(":")[0]}
     factors |= plain(workload.params if workload else {}) | _arm(run, cell)
