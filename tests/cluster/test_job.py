@@ -334,8 +334,11 @@ def test_what_went_wrong_is_told(
     assert all(word in error_of(played) for word in words), error_of(played)
 
 
-def test_a_pod_that_the_namespace_refuses_is_told(cells: Cells) -> None:
-    """No pod comes: only the Job's events give the reason."""
+def test_a_pod_that_the_namespace_refuses_is_told(
+    cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No pod comes: only the Job's events, read after a while without a pod, give the reason."""
+    monkeypatch.setattr(workload, "_LOOK_S", 2.0)
     quotas = apis.Kind("v1", "resourcequotas", "ResourceQuota")
     apis.create(
         cells.cluster, quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
