@@ -29,7 +29,7 @@ from analysis.terms import AGAIN, STOCK, Refused
 from analysis.wording import counted, digits, probability
 
 from .dlio_folder import SUMMARY, folders_under, runs_of
-from .figures import RATE, STEADY, WHOLE, describe_oversleep, judge, record
+from .figures import RATE, STEADY, WHOLE, describe_identity, describe_oversleep, judge, record
 from .saved import judged_of
 from .study import BY_DEFAULT, Configuration, IoStudy, study
 from .words import change_text, findings, reversals
@@ -230,9 +230,9 @@ def _runs(study: IoStudy, *, brief: bool) -> Section:
             blocks = max(mean.n for mean in one.responses.values())
             rows.append([one.name, blocks, *figures, *([_limit(one)] if heads is FIRST else [])])
         tables.append(Table(columns, rows))
-    late = None if brief else describe_oversleep(study.cells)
+    notes = [] if brief else [describe_oversleep(study.cells), describe_identity(study.cells)]
     lines = bullets(grouped(missing, len(untouched)), "–", "quiet")
-    lines += [Line(f"{late}.", tone="quiet")] if late else []
+    lines += [Line(f"{note}.", tone="quiet") for note in notes if note]
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
 
 

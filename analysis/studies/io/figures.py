@@ -275,6 +275,17 @@ def describe_oversleep(judged: Sequence[Judged]) -> str | None:
     )
 
 
+def describe_identity(judged: Sequence[Judged]) -> str | None:
+    spans = []
+    for name, time in (("nominal", "configured"), ("measured", "clocked")):
+        ratios = [ratio for one in judged if (ratio := getattr(one.identity, name)) is not None]
+        if ratios:
+            spans.append(f"{min(ratios):.4f} to {max(ratios):.4f} with the {time} time")
+    if not spans:
+        return None
+    return f"samples/s ÷ (AU × batch × processes ÷ computation time): {', '.join(spans)}"
+
+
 def record(judged: Judged) -> dict[str, Any]:
     run = judged.run
     return {

@@ -303,7 +303,7 @@ def _outside(coding: Coding, point: Mapping[str, float | str]) -> Iterable[str]:
 
 BASELINE = "mean"
 ALPHAS = np.logspace(-4, 4, 17)
-SEED = 0
+TREES_SEED = 0
 
 
 @contextmanager
@@ -333,7 +333,7 @@ def trees(table: FactorTable) -> Fitted:
         max_depth=3,
         min_samples_leaf=2,
         subsample=0.8,
-        random_state=SEED,
+        random_state=TREES_SEED,
     )
     model.fit(code.coded(table.points), table.seen())
     return lambda points: np.asarray(model.predict(code.coded(points)))
