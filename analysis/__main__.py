@@ -30,7 +30,6 @@ from .wording import suggestion
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
-OF_STUDIES = {"pyDOE3", "sklearn"}  # not part of the base installation
 PAGE = 100  # columns
 GROUPS = {"run": "any run", "design": "designs", "study": "studies", "tool": "other tools"}
 TRACEBACK = "DEEPTWEAK_TRACEBACK"
@@ -86,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in {"analysis", "control"}:
             raise
-        extra = "[studies]" if error.name.partition(".")[0] in OF_STUDIES else ""
+        extra = "[studies]" if error.name.partition(".")[0] == "sklearn" else ""
         code = _failed(f"{error.name} is not installed: {INSTALL.format(extra)}.")
     except OSError as error:
         what = one_line(error.filename) if error.filename else "the answer cannot be written"

@@ -31,7 +31,6 @@ USAGE, INTERRUPTED = 2, 130
 STARTED_AS = "DEEPTWEAK_STARTED_AS"  # control/called.py reads it
 EXTRAS = {
     "kubernetes": "[kubernetes]",
-    "pyDOE3": "[studies]",
     "sklearn": "[studies]",
     "torch": "[workloads]",
 }

@@ -167,7 +167,7 @@ def test_what_a_project_sets_wrongly_is_named_with_its_file(
 
 
 @pytest.mark.parametrize(
-    ("missing", "extra"), [("kubernetes", "kubernetes"), ("pyDOE3", "studies")]
+    ("missing", "extra"), [("kubernetes", "kubernetes"), ("sklearn", "studies")]
 )
 def test_a_part_that_is_not_installed_says_how_it_is(
     missing: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -14,7 +14,7 @@ import pytest
 from fixtures.kernel import cgroups
 from fixtures.process.proc import disband
 from fixtures.studies.command import spec as command
-from fixtures.studies.command.running import CommandSteps, Running, watched, whole
+from fixtures.studies.command.running import CommandSteps, Running, clock_s, watched, whole
 from fixtures.terms import Refused
 from tests.waiting import doomed, state, until
 
@@ -260,6 +260,22 @@ def test_no_step_holds_time_in_which_its_command_stood_still(
         time.sleep(STOOD_S)
         steps.go_on()
         assert all(steps.next()[0].wall_s < STOOD_S for _ in range(3))
+
+
+def test_a_call_from_before_a_pause_ends_no_step_after_it(tmp_path: Path) -> None:
+    """With steps of microseconds, calls wait for room in the socket while the command stands."""
+    wanted = python(CALLS.replace("time.sleep(0.02); ", ""), kind=command.CALLS)
+    with Running(wanted, os.environ, tmp_path) as running:
+        steps = CommandSteps(wanted, running)
+        for _ in range(20):
+            steps.next()
+            time.sleep(0.005)  # the socket fills up
+            steps.pause()
+            until(lambda: state(running.process.pid) == "T", "it goes on")
+            resumed_s = clock_s()
+            steps.go_on()
+            step = steps.next()[0]
+            assert step.at_s - step.wall_s >= resumed_s
 
 
 def test_lines_that_were_kept_back_tell_no_steps(tmp_path: Path) -> None:
