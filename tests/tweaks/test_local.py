@@ -284,7 +284,7 @@ def test_a_program_that_a_script_demands_must_exist(
 def test_a_loaded_file_may_not_set_what_has_no_way_back(machine: Tunables, command: str) -> None:
     loaded = machine.root / "opt/9.conf"
     loaded.parent.mkdir()
-    loaded.write_text("vm.swappiness = 10\n")
+    loaded.write_text("vm.swappiness = 10\na.//.b = 1\n= 2\n")
     assert with_script(machine, command) == ()
     loaded.write_text("vm.swappiness = 10\nvm/drop_caches = 3\n")
     (reason,) = with_script(machine, command)

@@ -48,6 +48,9 @@ LEAST = 5  # groups: with fewer, a held-out error is an anecdote
 SEED = 1
 WIDE = 4.0  # largest over smallest from which positive numbers enter by their logarithm
 ROUNDING = 1e-9
+BASELINE = "mean"
+ALPHAS = np.logspace(-4, 4, 17)
+TREES_SEED = 0
 
 
 class TooFew(Refused):
@@ -299,11 +302,6 @@ def _outside(coding: Coding, point: Mapping[str, float | str]) -> Iterable[str]:
                 if level
                 else f"{name} is not given"
             )
-
-
-BASELINE = "mean"
-ALPHAS = np.logspace(-4, 4, 17)
-TREES_SEED = 0
 
 
 @contextmanager

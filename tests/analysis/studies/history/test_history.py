@@ -197,9 +197,6 @@ def test_cells_in_turns_are_a_separate_series_in_their_metric() -> None:
     )
 
 
-THROUGHPUT = "throughput_samples_per_s"
-
-
 def looked_back(series: Mapping[str, Sequence[float]], metric: str | None = THROUGHPUT) -> History:
     count = len(next(iter(series.values())))
     runs = (
