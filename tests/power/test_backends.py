@@ -52,6 +52,12 @@ def test_every_back_end_says_what_it_can_do_and_why_not_more(name: str) -> None:
     assert probe.unusable or set(missing) <= set(probe.cannot)
 
 
+def test_tenants_may_use_memory_that_the_page_cache_fills(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemFree: 700000 kB\nMemAvailable: 4200000 kB\n")
+    assert cpu.probe({}, tmp_path).can.most_processes == 6
+
+
 def test_what_each_can_do_here_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert listing.main([]) == 0
     said = capsys.readouterr().out
