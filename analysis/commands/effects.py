@@ -94,12 +94,12 @@ def run(args: argparse.Namespace) -> Answer:
 
 def _of_table(path: Path, args: argparse.Namespace) -> tuple[list[Effects], list[Factors]]:
     from analysis.studies.keys.effects import of_table
-    from analysis.studies.keys.table import ColumnRoles, read_table
+    from analysis.studies.keys.table import read_table
 
     factors = parse_names(args.factors or "")
     if not args.response or not factors:
         raise Refused(f"{path}: name the columns: --response COLUMN --factors COLUMN,COLUMN.")
-    seen = read_table(path, ColumnRoles(args.response, factors, args.block, args.better, args.log))
+    seen = read_table(path, args.response, factors, args.block, better=args.better, log=args.log)
     requested = [
         _effect(text, {factor.name: factor.letter for factor in seen.factors}, str(path))
         for text in args.effect

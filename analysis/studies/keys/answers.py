@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from functools import partial
+from operator import attrgetter
 
 from analysis.answer import (
     TONES,
@@ -21,7 +23,8 @@ from analysis.answer import (
     table_of,
 )
 from analysis.arms import TOGETHER
-from analysis.checks import partial, warnings_of
+from analysis.checks import partial as left_out_of
+from analysis.checks import warnings_of
 from analysis.compare import compare
 from analysis.labels import headline, label_of, provenance
 from analysis.terms import Run
@@ -41,6 +44,7 @@ KINDS = {
     "matrix": "whole tweak sets side by side",
     "table": "",
 }
+Q = "the same on the scale of -1 and +1: half a main effect, a quarter of an interaction of two."
 EFFECT = {
     "level": "the change from a factor's first level to another, averaged over the other factors",
     "key": (
@@ -53,94 +57,59 @@ EFFECT = {
 
 def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
     """Answer with every design, those that name a key first; `run` is None for a table."""
-    ordered = sorted(result, key=lambda effects: not _names(effects))
-    findings = [
-        Line(": ".join(filter(None, (_name(effects, run), effects.sentence))), tone="strong")
-        for effects in result
-    ]
+    ordered = sorted(result, key=lambda one: NAMED.isdisjoint(term.verdict for term in one.terms))
+    findings = [": ".join(filter(None, (_name(one, run), one.sentence))) for one in result]
     notes = [(_name(effects, run), note) for effects in ordered for note in _notes(effects)]
     lines = grouped(notes, of=len(result)) if len(result) > 1 else [note for _, note in notes]
-    names = dict.fromkeys(effects.observed.study for effects in result)
-    return Answer(
-        title="" if run is None else headline([run]).replace("\n", "; "),
-        findings=findings,
+    whole = Answer(
+        title="",
+        findings=[Line(text, tone="strong") for text in findings],
         sections=[
             *map(_design, ordered),
             *([Section("", bullets(lines, "note:"))] if lines else []),
         ],
-        warnings=[]
-        if run is None
-        else [
-            *warnings_of(run, ()),
-            *(partial(run, compare(run)) if run.design.kind == "turns" else ()),
-        ],
-        legend=[
-            *(
-                [*provenance([run]), *((name, run.studies[name].question) for name in names)]
-                if run
-                else ()
-            ),
-            *_legend(result),
-        ],
-        next=() if run is None else _next(result, run),
-        data={"run": None if run is None else _about(run), "effects": result},
+        legend=_legend(result),
+        data={"run": None, "effects": result},
         rows=_flat(result),
+    )
+    if run is None:
+        return whole
+    names = dict.fromkeys(effects.observed.study for effects in result)
+    questions = [(name, run.studies[name].question) for name in names]
+    left_out = left_out_of(run, compare(run)) if run.design.kind == "turns" else ()
+    about = {"run_id": run.run_id, "origin": run.origin, "design": run.design.kind}
+    return replace(
+        whole,
+        title=headline([run]).replace("\n", "; "),
+        warnings=[*warnings_of(run, ()), *left_out],
+        legend=[*provenance([run]), *questions, *whole.legend],
+        next=_next(result, run),
+        data={"run": about | {"commit": run.commit}, "effects": result},
     )
 
 
 def brief(result: Sequence[Effects], run: Run) -> Answer:
     """Return the end of a session: the sentence, and whether the A/A check holds."""
+    whole = answer(result, run)
+    questions = [Line(f"{name}: {study.question}") for name, study in run.studies.items()]
     checks = [
-        Line(
-            effects.again if len(result) == 1 else f"{_name(effects, run)}: {effects.again}", "A/A:"
-        )
-        for effects in result
-        if effects.again
+        Line(one.again if len(result) == 1 else f"{_name(one, run)}: {one.again}", "A/A:")
+        for one in result
+        if one.again
     ]
-    return replace(
-        answer(result, run),
-        findings=[
-            *(Line(f"{name}: {study.question}") for name, study in run.studies.items()),
-            *(
-                Line(f"{_name(effects, run)}: {effects.sentence}", tone="strong")
-                for effects in result
-            ),
-            *checks,
-        ],
-        sections=(),
-        legend=(),
-        next=(),
-        rows=None,
-    )
-
-
-def _about(run: Run) -> dict[str, object]:
-    return {
-        "run_id": run.run_id,
-        "origin": run.origin,
-        "design": run.design.kind,
-        "commit": run.commit,
-    }
+    findings = [*questions, *whole.findings, *checks]
+    return replace(whole, findings=findings, sections=(), legend=(), next=(), rows=None)
 
 
 def _name(effects: Effects, run: Run | None) -> str:
-    return ", ".join(
-        filter(
-            None, (effects.observed.workload if run is not None else "", effects.observed.profile)
-        )
-    )
-
-
-def _names(effects: Effects) -> bool:
-    return any(term.verdict in NAMED for term in effects.terms)
+    data = effects.observed
+    return ", ".join(filter(None, (data.workload if run else "", data.profile)))
 
 
 def _next(result: Sequence[Effects], run: Run) -> tuple[str, ...]:
-    shown = any(
-        term.verdict in {*NAMED, "interacts"} for effects in result for term in effects.terms
-    )
-    planned = not shown and not all(effects.refusal for effects in result)
-    return command(*(["plan", "--effect", "3%"] if planned else ["report"]), run.origin)
+    verdicts = {term.verdict for effects in result for term in effects.terms}
+    is_open = verdicts and verdicts.isdisjoint({*NAMED, "interacts"})
+    return command(*(["plan", "--effect", "3%"] if is_open else ["report"]), run.origin)
 
 
 def _design(effects: Effects) -> Section:
@@ -158,17 +127,12 @@ def _design(effects: Effects) -> Section:
     if effects.refusal:
         parts.append(Line(f"no effects: {effects.refusal}", tone="open"))
     else:
-        parts += [
-            *([_terms(effects)] if effects.terms else []),
-            *_aliases(effects),
-            _anova(effects),
-        ]
+        parts += [_terms(effects)] if effects.terms else []
+        parts += [*_aliases(effects), _anova(effects)]
         if any(term.means in {"level", "set"} for term in effects.terms):
             parts.append(_levels(effects))
-    return Section(
-        f"{data.workload}: {what}; {label_of(data.metric)}",
-        [*parts, *bullets([effects.again] if effects.again else [], "A/A:")],
-    )
+    parts += bullets([effects.again] if effects.again else [], "A/A:")
+    return Section(f"{data.workload}: {what}; {label_of(data.metric)}", parts)
 
 
 def _terms(effects: Effects) -> Table:
@@ -176,13 +140,8 @@ def _terms(effects: Effects) -> Table:
     stock = next(iter(data.points))
     stock = f"({stock})" if TOGETHER in stock else stock
     of_sets = all(term.means == "set" for term in effects.terms)
-    head = (
-        f"{label_of(data.metric)} [95 %]"
-        if not log
-        else "+ % faster [95 %]"
-        if data.better is not None
-        else "% [95 %]"
-    )
+    gain = "% [95 %]" if data.better is None else "+ % faster [95 %]"
+    head = gain if log else f"{label_of(data.metric)} [95 %]"
 
     def label(term: Term) -> str:
         if term.means == "disagreement":
@@ -191,33 +150,27 @@ def _terms(effects: Effects) -> Table:
             return _letters(term.factors, effects, ":")
         return f"{term.label} − {stock}" if term.means == "profile" else term.label
 
+    def adjusted(term: Term) -> str | None:
+        if term.p_adjusted is None:
+            return None
+        return f"{probability(term.p_adjusted)} {SHORT[term.adjustment]}"
+
+    def order(term: Term) -> tuple[bool, bool]:
+        return term.means in SCREENED, term.verdict not in {*NAMED, "interacts"}
+
     columns: Columns = [
         (Column(f"tweak set − {stock}" if of_sets else "effect", left=True), label),
         (Column("q", write=digits), lambda term: None if log else term.coefficient),
         (Column(head), _effect),
         (Column("share", write=size, spare=1), lambda term: term.share),
-        (
-            Column("p adj."),
-            lambda term: (
-                None
-                if term.p_adjusted is None
-                else f"{probability(term.p_adjusted)} {SHORT[term.adjustment]}"
-            ),
-        ),
-        (
-            Column("MDE", write=size if log else lambda value: digits(value, 3)),
-            lambda term: term.mde,
-        ),
+        (Column("p adj."), adjusted),
+        (Column("MDE", write=size if log else partial(digits, most=3)), lambda term: term.mde),
         (
             Column("verdict", left=True),
             lambda term: Word(term.verdict, TONES.get(term.verdict, "strong")),
         ),
     ]
-    shown = {*NAMED, "interacts"}
-    return table_of(
-        columns,
-        sorted(effects.terms, key=lambda term: (term.means in SCREENED, term.verdict not in shown)),
-    )
+    return table_of(columns, sorted(effects.terms, key=order))
 
 
 def _letters(factors: Sequence[str], effects: Effects, between: str = "") -> str:
@@ -299,17 +252,11 @@ def _notes(effects: Effects) -> Iterator[str]:
 
 
 def _flat(result: Sequence[Effects]) -> Table:
-    of_design = "workload", "profile", "metric"
-    of_term = [
-        field.name
-        for field in fields(Term)
-        if field.name not in {"factors", "aliases", "se", "df", "coefficient"}
-    ]
+    of_design = ("workload", "profile", "metric")
+    omitted = {"factors", "aliases", "se", "df", "coefficient"}
+    of_term = [field.name for field in fields(Term) if field.name not in omitted]
     rows = [
-        [
-            *(getattr(effects.observed, name) for name in of_design),
-            *(getattr(term, name) for name in of_term),
-        ]
+        [*attrgetter(*of_design)(effects.observed), *attrgetter(*of_term)(term)]
         for effects in result
         for term in effects.terms
     ]
@@ -320,52 +267,23 @@ def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:
     terms = [term for effects in result for term in effects.terms]
     if not terms:
         return []
-    log, means = (
-        any(effects.observed.scale == "log" for effects in result),
-        {term.means for term in terms},
-    )
-    kind = (
-        "level"
-        if means & {"main", "level"}
-        else "key"
-        if means & {"alone", "in profile"}
-        else "set"
-    )
+    log = any(effects.observed.scale == "log" for effects in result)
+    means = {term.means for term in terms}
+    kind = "key" if means & {"alone", "in profile"} else "set"
+    kind = "level" if means & {"main", "level"} else kind
     families = dict.fromkeys(str(term.family) for term in terms if term.adjustment == "holm")
-    return [
-        ("effect", f"{EFFECT[kind]}{': + is faster, - is slower.' if log else '; + is more.'}"),
-        *([("X:Y", "the change of X's effect when Y is set.")] if "interaction" in means else []),
-        *(
-            []
-            if log
-            else [
-                (
-                    "q",
-                    (
-                        "the same on the scale of -1 and +1: half a main effect, a quarter of an "
-                        "interaction of two."
-                    ),
-                )
-            ]
-        ),
-        ("share", "% of the total variation explained: a description."),
-        *(
-            [
-                (
-                    "H",
-                    (
-                        f"{ADJUSTED['holm']}: adjusted for all the keys' effects of the study "
-                        f"({', '.join(families)})."
-                    ),
-                )
-            ]
-            if families
-            else []
-        ),
-        *(
-            [("BH", f"{ADJUSTED['bh']}: interactions are a screen, adjusted among themselves.")]
-            if means & SCREENED
-            else []
-        ),
-        ("MDE", "the smallest effect that this design would have detected with 80 % probability."),
-    ]
+    every = {
+        "effect": f"{EFFECT[kind]}{': + is faster, - is slower.' if log else '; + is more.'}",
+        "X:Y": "the change of X's effect when Y is set." if "interaction" in means else "",
+        "q": "" if log else Q,
+        "share": "% of the total variation explained: a description.",
+        "H": f"{ADJUSTED['holm']}: adjusted for all the keys' effects of the study "
+        f"({', '.join(families)})."
+        if families
+        else "",
+        "BH": f"{ADJUSTED['bh']}: interactions are a screen, adjusted among themselves."
+        if means & SCREENED
+        else "",
+        "MDE": "the smallest effect that this design would have detected with 80 % probability.",
+    }
+    return [(name, text) for name, text in every.items() if text]

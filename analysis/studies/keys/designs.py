@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from analysis.stats.linear import (
     DEPENDENT,
     FEWEST_CELLS,
     Factors,
+    LinearModel,
     VariationRow,
     add_up,
     coded_levels,
@@ -22,6 +22,7 @@ from analysis.stats.linear import (
 )
 from analysis.terms import NotComparable
 from control.names import first_few
+from control.t_test import LARGEST_LOG, t_interval
 
 from .aliases import (
     aliases,
@@ -31,9 +32,8 @@ from .aliases import (
     partly_mixed,
     resolution,
 )
-from .model import DesignModel
 from .observed import SETS, WHOLE_SETS
-from .terms import DesignData, Effects, Means, Term
+from .terms import DesignData, Effects, Level, Means, Term
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,8 +46,7 @@ MOST_SHOWN = 2  # factors of an interaction listed as lost or as an alias
 MOST_KEYS = 3  # listed by name
 OWN_ERROR = (
     "each effect's own: the scatter of its block-by-block differences as in `compare`, blocks − 1 "
-    "df; variation and means pool "
-    "block × tweak set, assuming equal scatter"
+    "df; variation and means pool block × tweak set, assuming equal scatter"
 )
 
 
@@ -55,36 +54,116 @@ def analyse(data: DesignData) -> Effects:
     """Estimate the effects of a design. Raises: NotComparable, if there is nothing to estimate."""
     if data.design in WHOLE_SETS:
         return _whole_sets(data)
-    return (_two_level if all(len(factor.levels) == 2 for factor in data.factors) else _several)(
-        data
-    )
+    is_two_level = all(len(factor.levels) == 2 for factor in data.factors)
+    return _two_level(data) if is_two_level else _several(data)
 
 
-def _effects_of(
-    model: DesignModel, terms: Iterable[Term], anova: tuple[VariationRow, ...], **more: Any
-) -> Effects:
-    return Effects(
-        observed=model.data,
-        terms=tuple(terms),
-        anova=anova,
-        levels=tuple(model.means()),
-        error_df=model.error_df if model.replicated else 0,
-        error_ms=model.error_ms,
-        mean=model.mean,
-        blocks=model.base.shape[1] if model.blocked else 0,
-        orthogonal=add_up(anova),
-        **more,
-    )
+class DesignModel(LinearModel):
+    """Cells on the scale of the analysis: log gains (more is better), or the raw response."""
+
+    def __init__(self, data: DesignData, whole: str = "") -> None:
+        """Lay out the cells of a design; with `whole`, the tweak set is the only factor.
+
+        Raises: NotComparable, if there is nothing to analyse.
+        """
+        if len(data.points) < 2:
+            raise NotComparable(f"nothing was varied: the only point is {next(iter(data.points))}.")
+        self.data = data
+        values = np.array([row.value for row in data.rows])
+        if data.scale == "log":
+            values = np.log(values) * (-1.0 if data.better == "lower" else 1.0)
+        labels = {
+            factor.name: [row.levels[at] for row in data.rows]
+            for at, factor in enumerate(data.factors)
+        }
+        levels = {factor.name: factor.levels for factor in data.factors}
+        if whole:
+            labels, levels = {whole: [row.name for row in data.rows]}, {whole: tuple(data.points)}
+        points = [row.levels for row in data.rows]
+        super().__init__(
+            values,
+            [row.block for row in data.rows],
+            labels,
+            levels,
+            points,
+            len(data.points),
+            data.metric,
+        )
+
+    def term(
+        self,
+        label: str,
+        factors: Factors,
+        means: Means,
+        estimate: tuple[float, float],
+        *,
+        own: tuple[float, int] | None = None,
+        **more: Any,
+    ) -> Term:
+        """Make an unadjusted term from an effect and its variance, in units of the error's.
+
+        It uses the common error, or its `own` standard error and degrees of freedom.
+        """
+        effect, variance = estimate
+        se, df = own or (None, self.error_df)
+        if own is None and self.error_ms is not None:
+            se = math.sqrt(variance * self.error_ms)
+        more["share"] = effect**2 / variance / self.total
+        gains = {"gain": effect}
+        if se:
+            low, high, p = t_interval(effect, se, df)[1:4]
+            more |= {"se": se, "df": float(df), "low": low, "high": high, "p": p}
+            gains |= {"gain_low": low, "gain_high": high}
+        if self.data.scale == "log":
+            more |= {name: math.expm1(min(end, LARGEST_LOG)) for name, end in gains.items()}
+        return Term(label, factors, means, effect, **more)
+
+    def unit(self, value: float) -> float:
+        """Convert a value of the analysis to the response's unit."""
+        if self.data.scale == "raw":
+            return value
+        return math.exp(value if self.data.better == "higher" else -value)
+
+    def means(self) -> Iterator[Level]:
+        """Yield the means at the levels of each factor, in the response's unit."""
+        for (name, level), (value, variance) in self.level_means().items():
+            low = high = None
+            if self.error_ms is not None:
+                ends = t_interval(value, math.sqrt(variance * self.error_ms), self.error_df)
+                low, high = sorted((self.unit(ends.low), self.unit(ends.high)))
+            yield Level(
+                name,
+                level,
+                self.counts[name][level],
+                self.unit(value),
+                value - self.mean,
+                low,
+                high,
+            )
+
+    def effects(
+        self, terms: Iterable[Term], anova: tuple[VariationRow, ...], **more: Any
+    ) -> Effects:
+        return Effects(
+            observed=self.data,
+            terms=tuple(terms),
+            anova=anova,
+            levels=tuple(self.means()),
+            error_df=self.error_df if self.replicated else 0,
+            error_ms=self.error_ms,
+            mean=self.mean,
+            blocks=self.base.shape[1] if self.blocked else 0,
+            orthogonal=add_up(anova),
+            **more,
+        )
 
 
-# Tweak sets against tweak sets: a contrast is taken block by block, among the cells of one block,
-# and rests on the scatter of these differences: the paired t of `compare`, with the same numbers.
-# Tweak sets need not scatter alike for that; a pooled error would be too small for those that
-# scatter more. Only the table of variation and the means pool.
+# Tweak sets against tweak sets: a contrast is taken block by block, and rests on the scatter of
+# these differences: the paired t of `compare`, with the same numbers. Only the table of variation
+# and the means pool.
 
 
-@dataclass(frozen=True, slots=True)
-class _Contrast:
+class _Contrast(NamedTuple):
     """A contrast: a weight for each point, by its name."""
 
     label: str
@@ -110,45 +189,25 @@ def _whole_sets(data: DesignData) -> Effects:
     for block, name, value in zip(model.blocks, model.labels[SETS], model.y, strict=True):
         by_block.setdefault(block, {})[name] = float(value)
     terms, gone = [], []
-    for contrast in _contrasts(data):
-        weights = {name: weight for name, weight in contrast.weights.items() if weight}
+    for label, factors, means, every, level in _contrasts(data):
+        weights = {name: weight for name, weight in every.items() if weight}
         differences = within_blocks(weights, by_block.values())
         blocks = len(differences)
         mean, spread = moments(differences) if blocks >= FEWEST_CELLS else (0.0, 0.0)
         if spread > ROUNDING:
             estimate = mean, sum(weight**2 for weight in weights.values()) / blocks
             own = spread / math.sqrt(blocks), blocks - 1
-            terms.append(
-                model.term(
-                    contrast.label,
-                    contrast.factors,
-                    contrast.means,
-                    estimate,
-                    own=own,
-                    level=contrast.level,
-                )
-            )
-        elif blocks >= FEWEST_CELLS:
-            gone.append(
-                (
-                    contrast.label,
-                    (
-                        f"the same ratio of {data.metric} in all {blocks} blocks: these are not "
-                        "independent measurements"
-                    ),
-                )
-            )
-        else:
-            names = ", ".join(weights)
-            gone.append(
-                (
-                    contrast.label,
-                    (
-                        f"{names}: measured together in {blocks} blocks; at least {FEWEST_CELLS} "
-                        "are required"
-                    ),
-                )
-            )
+            terms.append(model.term(label, factors, means, estimate, own=own, level=level))
+            continue
+        alike = (
+            f"the same ratio of {data.metric} in all {blocks} blocks: these are not independent "
+            "measurements"
+        )
+        few = (
+            f"{', '.join(weights)}: measured together in {blocks} blocks; at least {FEWEST_CELLS} "
+            "are required"
+        )
+        gone.append((label, alike if blocks >= FEWEST_CELLS else few))
     if not terms:
         raise NotComparable(
             f"nothing can be compared with {next(iter(data.points))}: "
@@ -156,14 +215,12 @@ def _whole_sets(data: DesignData) -> Effects:
         )
     (among,) = model.tests
     rows = [model.row("tweak sets", among.df, among.ss)]
-    notes = tuple(_incomplete(terms, len(by_block)))
-    return _effects_of(
-        model,
+    return model.effects(
         terms,
         model.variation(rows, [sets]),
         error=OWN_ERROR,
         unestimable=tuple(gone),
-        notes=notes,
+        notes=tuple(_incomplete(terms, len(by_block))),
     )
 
 
@@ -174,10 +231,8 @@ def _incomplete(terms: Iterable[Term], blocks: int) -> Iterator[str]:
         if term.df is not None and int(term.df) + 1 < blocks
     ]
     if short:
-        yield (
-            f"an effect uses only blocks with all its cells; of {blocks}: "
-            f"{first_few(short, MOST_KEYS)}."
-        )
+        named = first_few(short, MOST_KEYS)
+        yield f"an effect uses only blocks with all its cells; of {blocks}: {named}."
 
 
 def _contrasts(data: DesignData) -> Iterator[_Contrast]:
@@ -204,13 +259,8 @@ def _ablation(data: DesignData, stock: str) -> Iterator[_Contrast]:
         if alone:
             yield _Contrast(f"{name} alone", (name,), "alone", {alone: 1.0, stock: -1.0}, level)
         if without:
-            yield _Contrast(
-                f"{name} in the profile",
-                (name,),
-                "in profile",
-                {profile: 1.0, without: -1.0},
-                level,
-            )
+            weights = {profile: 1.0, without: -1.0}
+            yield _Contrast(f"{name} in the profile", (name,), "in profile", weights, level)
         if alone and without:
             weights = dict.fromkeys((profile, without, alone, stock), 0.0)
             for point, weight in ((profile, 1.0), (without, -1.0), (alone, -1.0), (stock, 1.0)):
@@ -218,19 +268,14 @@ def _ablation(data: DesignData, stock: str) -> Iterator[_Contrast]:
             if all(weights != contrast.weights for contrast in late):  # the same for two keys
                 late.append(_Contrast(name, (name,), "disagreement", weights, level))
     if several:
-        yield _Contrast(
-            profile,
-            tuple(factor.name for factor in data.factors),
-            "profile",
-            {profile: 1.0, stock: -1.0},
-        )
+        keys = tuple(factor.name for factor in data.factors)
+        yield _Contrast(profile, keys, "profile", {profile: 1.0, stock: -1.0})
     yield from late
 
 
-# Factors with two levels. Estimability is determined twice from the points: for the planned ones,
-# which effects share a column; for the measured cells, which effects can still be estimated.
-# Terms enter in order of their number of factors, so an interaction never takes the place of a
-# main effect.
+# Factors with two levels. Planned points determine which effects share a column, measured cells
+# which can still be estimated. Terms enter by their number of factors, so an interaction never
+# takes the place of a main effect.
 
 
 def _two_level(data: DesignData) -> Effects:
@@ -248,8 +293,7 @@ def _two_level(data: DesignData) -> Effects:
     rows = [
         model.row(term.label, 1, (term.share or 0.0) * model.total, term.factors) for term in terms
     ]
-    return _effects_of(
-        model,
+    return model.effects(
         terms,
         model.variation(rows, [model.points]),
         error=model.error
@@ -288,23 +332,17 @@ def _estimable(
 def _factorial_term(
     model: DesignModel, effect: Effect, names: Sequence[str], words: Sequence[Effect]
 ) -> Term:
-    """Make the term of an effect: its coefficient times 2 (main) or 4 (interaction of two).
-
-    This is the change caused by the factor, or the change of another factor's effect.
-    """
-    factors, times = _named(effect, names), 2.0 ** len(effect)
-    same = [alias for alias in aliases(effect, words, MOST_SHOWN) if alias] or aliases(
-        effect, words, MOST_SHOWN + 1
-    )
+    """Make the term of an effect: its coefficient times 2 (main) or 4 (interaction of two)."""
+    factors, is_main = _named(effect, names), len(effect) == 1
+    same = [alias for alias in aliases(effect, words, MOST_SHOWN) if alias]
+    same = same or aliases(effect, words, MOST_SHOWN + 1)
     return model.term(
         ":".join(factors),
         factors,
-        "main" if len(effect) == 1 else "interaction",
-        model.contrast(factors, [times]),
+        "main" if is_main else "interaction",
+        model.contrast(factors, [2.0 ** len(effect)]),
         aliases=tuple(_named(alias, names) for alias in same if alias),
-        level=model.data.factors[effect[0]].levels[-1]
-        if len(effect) == 1 and model.data.profile
-        else None,
+        level=model.data.factors[effect[0]].levels[-1] if is_main and model.data.profile else None,
         coefficient=model.contrast(factors, [1.0])[0],
     )
 
@@ -332,8 +370,7 @@ def _several(data: DesignData) -> Effects:
     model = DesignModel(data)
     model.cross()
     reason = why_lost(lost.point for lost in data.lost)
-    return _effects_of(
-        model,
+    return model.effects(
         _level_terms(model),
         model.variation(model.tests, model.terms.values()),
         error=model.error,
@@ -344,17 +381,10 @@ def _several(data: DesignData) -> Effects:
 
 def _level_terms(model: DesignModel) -> Iterator[Term]:
     for (name,) in (term for term in model.terms if len(term) == 1):
-        levels, counts, codes = (
-            model.levels[name],
-            model.counts[name],
-            coded_levels(model.levels[name]),
-        )
-        for level, code in zip(levels[1:], codes[1:], strict=True):
-            if min(counts[level], counts[levels[0]]) >= (FEWEST_CELLS if model.blocked else 1):
-                yield model.term(
-                    f"{name} {levels[0]} → {level}",
-                    (name,),
-                    "level",
-                    model.contrast((name,), code - codes[0]),
-                    level=level,
-                )
+        (first, *others), counts = model.levels[name], model.counts[name]
+        codes = coded_levels(model.levels[name])
+        for level, code in zip(others, codes[1:], strict=True):
+            if min(counts[level], counts[first]) >= (FEWEST_CELLS if model.blocked else 1):
+                estimate = model.contrast((name,), code - codes[0])
+                label = f"{name} {first} → {level}"
+                yield model.term(label, (name,), "level", estimate, level=level)

@@ -1,11 +1,9 @@
 """Effects of a saved run or another study's table: each design analysed, all adjusted together.
 
-The declared family is the design's questions: the keys (main effects, levels, keys alone and in the
-profile, whole sets) of one study, all its workloads together. A single false claim would be one too
-many, so the adjustment is Holm's. Interactions are only screened: they are many, few matter, and
-each is a hint for another run. They are adjusted among themselves by Benjamini and Hochberg,
-without cost to the keys. If nothing was replicated, effects have a size but no p. If the A/A check
-fails, no effect is claimed.
+The family of Holm's adjustment are the keys (main effects, levels, keys alone and in the profile,
+whole sets) of one study, all its workloads together. Interactions are only screened: they are many,
+and each is a hint for another run. They are adjusted among themselves by Benjamini and Hochberg. If
+nothing was replicated, effects have a size but no p. If the A/A check fails, no effect is claimed.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from analysis.arms import Arm, declared_baseline
 from analysis.compare import GUARD
@@ -34,8 +33,7 @@ COMFORTABLE_DF = 4
 MOST_POINTS = 4  # listed
 UNBALANCED = (
     "the cells are unbalanced: effects are least-squares estimates, each adjusted for the others; "
-    "they are not independent, "
-    "and sums of squares do not add up to the total."
+    "they are not independent, and sums of squares do not add up to the total."
 )
 
 
@@ -47,8 +45,8 @@ def effects_of(run: Run, metric: str | None = None) -> list[Effects]:
     designs = []
     for data in observed(run, metric):
         effects = _analysed(data)
-        text, fails = again(run, effects)
-        designs.append(replace(effects, again=text, again_fails=fails))
+        text, is_failed = again(run, effects)
+        designs.append(replace(effects, again=text, again_fails=is_failed))
     return _settled(designs)
 
 
@@ -60,12 +58,8 @@ def _analysed(data: DesignData) -> Effects:
     try:
         effects = analyse(data)
     except NotComparable as reason:
-        return Effects(
-            data,
-            blocks=len({row.block for row in data.rows}),
-            notes=data.notes,
-            refusal=str(reason),
-        )
+        blocks = len({row.block for row in data.rows})
+        return Effects(data, blocks=blocks, notes=data.notes, refusal=str(reason))
     return replace(effects, notes=(*data.notes, *effects.notes, *_notes(effects)))
 
 
@@ -74,9 +68,8 @@ def _notes(effects: Effects) -> Iterator[str]:
     for lost in effects.observed.lost:
         groups.setdefault((lost.blocks, lost.reason), []).append(lost.point)
     for (blocks, reason), points in groups.items():
-        where = (
-            f" in block{'s' if len(blocks) > 1 else ''} {', '.join(blocks)}" if any(blocks) else ""
-        )
+        several = "s" if len(blocks) > 1 else ""
+        where = f" in block{several} {', '.join(blocks)}" if any(blocks) else ""
         yield f"lost{where}: {first_few(points, MOST_POINTS)}: {reason}."
     if not effects.orthogonal and effects.observed.design not in WHOLE_SETS:
         yield UNBALANCED
@@ -88,66 +81,54 @@ def _notes(effects: Effects) -> Iterator[str]:
         )
 
 
+Adjusted = dict[
+    int, tuple[float, int]
+]  # by identity of a test: its p, and the number in its family
+
+
 def _settled(designs: Sequence[Effects]) -> list[Effects]:
-    settled: dict[int, Effects] = {}
-    for study in dict.fromkeys(effects.observed.study for effects in designs):
-        own = [
-            (at, effects) for at, effects in enumerate(designs) if effects.observed.study == study
-        ]
-        keys = [term for _, effects in own for term in effects.terms if term.means not in SCREENED]
-        screen = [term for _, effects in own for term in effects.terms if term.means in SCREENED]
-        rows = [row for _, effects in own for row in effects.anova if _stands_alone(row, effects)]
-        p_adjusted = _adjusted(keys, holm) | _adjusted([*screen, *rows], benjamini_hochberg)
-        for at, effects in own:
-            judged = replace(
-                effects,
-                terms=tuple(
-                    _judged(
-                        term,
-                        effects,
-                        p_adjusted.get(id(term)),
-                        len(screen) + len(rows) if term.means in SCREENED else len(keys),
-                    )
-                    for term in effects.terms
-                ),
-                anova=tuple(
-                    replace(row, p_adjusted=p_adjusted.get(id(row))) for row in effects.anova
-                ),
-            )
-            settled[at] = replace(judged, sentence=sentence(judged))
-    return [settled[at] for at in range(len(designs))]
+    adjusted: Adjusted = {}
+    for study in {effects.observed.study for effects in designs}:
+        own = [effects for effects in designs if effects.observed.study == study]
+        terms = [term for effects in own for term in effects.terms]
+        keys = [term for term in terms if term.means not in SCREENED]
+        screen: list[Term | VariationRow] = [term for term in terms if term.means in SCREENED]
+        screen += [row for effects in own for row in effects.anova if _stands_alone(row, effects)]
+        adjusted |= _family(keys, holm) | _family(screen, benjamini_hochberg)
+    result = []
+    for effects in designs:
+        settled = tuple(_judged(term, effects, adjusted) for term in effects.terms)
+        anova = tuple(
+            replace(row, p_adjusted=adjusted.get(id(row), (None, 0))[0]) for row in effects.anova
+        )
+        judged = replace(effects, terms=settled, anova=anova)
+        result.append(replace(judged, sentence=sentence(judged)))
+    return result
 
 
-def _adjusted(
+def _family(
     tests: Sequence[Term | VariationRow], adjust: Callable[[Sequence[float]], list[float]]
-) -> dict[int, float]:
+) -> Adjusted:
     ps = {id(test): test.p for test in tests if test.p is not None}
-    return dict(zip(ps, adjust([*ps.values()]), strict=True))
+    adjusted = zip(ps, adjust([*ps.values()]), strict=True)
+    return {test: (p, len(tests)) for test, p in adjusted}
 
 
 def _stands_alone(row: VariationRow, effects: Effects) -> bool:
-    return (
-        len(row.factors) > 1
-        and row.p is not None
-        and not any(term.factors == row.factors for term in effects.terms)
-    )
+    is_tested = len(row.factors) > 1 and row.p is not None
+    return is_tested and all(term.factors != row.factors for term in effects.terms)
 
 
-def _judged(term: Term, effects: Effects, p_adjusted: float | None, family: int) -> Term:
-    if p_adjusted is not None:
-        term = replace(
-            term,
-            p_adjusted=p_adjusted,
-            family=family,
-            adjustment="bh" if term.means in SCREENED else "holm",
-        )
-    mde = (
-        detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se
-        if term.se and term.df
-        else None
-    )
-    if mde is not None and effects.observed.scale == "log":
-        mde = math.expm1(min(mde, LARGEST_LOG))
+def _judged(term: Term, effects: Effects, adjusted: Adjusted) -> Term:
+    if id(term) in adjusted:
+        p, family = adjusted[id(term)]
+        method: Literal["holm", "bh"] = "bh" if term.means in SCREENED else "holm"
+        term = replace(term, p_adjusted=p, family=family, adjustment=method)
+    mde = None
+    if term.se and term.df:
+        mde = detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se
+        if effects.observed.scale == "log":
+            mde = math.expm1(min(mde, LARGEST_LOG))
     return replace(term, mde=mde, verdict=_word(term, effects))
 
 
@@ -172,22 +153,15 @@ def _word(term: Term, effects: Effects) -> Word:
 def _inside(term: Term, margin: float | None) -> bool:
     if margin is None or term.gain is None or not term.se or term.df is None:
         return False
-    edge = math.log1p(margin)
-    return (
-        max(
-            t_tail((edge - term.effect) / term.se, term.df),
-            t_tail((edge + term.effect) / term.se, term.df),
-        )
-        < ALPHA
-    )
+    errors = (math.log1p(margin) - abs(term.effect)) / term.se
+    return t_tail(errors, term.df) < ALPHA
 
 
 def again(run: Run, effects: Effects) -> tuple[str, bool]:
     """Return the A/A check's sentence and whether it fails, that is, stock-again differs; or "".
 
-    An error too small for this machine, or an unlucky stock, would blame keys and stock-again
-    alike. If both form the baseline, this is the guard of `compare`: from the scatter of the two
-    alone, at its own level.
+    If stock and its copy form the baseline, this is the guard of `compare`: from the scatter of the
+    two alone, at its own level.
     """
     data = effects.observed
     guard = bool(declared_baseline(Arm(run.origin, (run,)), data.study))
@@ -197,19 +171,20 @@ def again(run: Run, effects: Effects) -> tuple[str, bool]:
     if not copies:
         return "", False
     sign = -1.0 if data.better == "lower" else 1.0
-    gains = [
-        sign * math.log(copies[block] / stock[block])
-        for block in sorted(usable & stock.keys() & copies.keys())
-    ]
-    error, df = _error(gains, effects, alone=guard or data.design in WHOLE_SETS)
-    if not error:
-        reason = (
-            f"{len(gains)} blocks are too few"
-            if gains
-            else f"{AGAIN} and {run.baseline} share no measured block"
-        )
+    blocks = sorted(usable & stock.keys() & copies.keys())
+    gains = [sign * math.log(copies[block] / stock[block]) for block in blocks]
+    if not gains:
+        reason = f"{AGAIN} and {run.baseline} share no measured block"
         return f"cannot be checked: {reason}.", False
-    effect, low, high, p = t_interval(math.fsum(gains) / len(gains), error, df)
+    mean, spread = moments(gains)
+    error, df = spread / math.sqrt(len(gains)), len(gains) - 1
+    if not guard and data.design not in WHOLE_SETS:
+        error, df = math.sqrt(2 * (effects.error_ms or 0.0) / len(gains)), effects.error_df
+    elif len(gains) < FEWEST_CELLS or spread <= ROUNDING:
+        error = 0.0
+    if not error:
+        return f"cannot be checked: {len(gains)} blocks are too few.", False
+    effect, low, high, p = t_interval(mean, error, df)
     ends = f"95 % {number(math.expm1(low))} to {percent(math.expm1(high))}"
     text = (
         f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} "
@@ -238,16 +213,3 @@ def _values(run: Run, data: DesignData, name: str) -> dict[str, float]:
             with contextlib.suppress(NotComparable):
                 values[str(cell.block)] = value_of(cell, metric_named(data.metric))
     return values
-
-
-def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[float, int]:
-    """Return the standard error and d.f. of the gains' mean: `alone`, or from the common error."""
-    count = len(gains)
-    if not alone:
-        return (
-            (math.sqrt(2 * effects.error_ms / count), effects.error_df)
-            if count and effects.error_ms
-            else (0.0, 0)
-        )
-    _, spread = moments(gains) if count >= FEWEST_CELLS else (0.0, 0.0)
-    return (spread / math.sqrt(count), count - 1) if spread > ROUNDING else (0.0, 0)

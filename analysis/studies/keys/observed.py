@@ -1,13 +1,10 @@
-"""Observations at the points of a run's design: usable cells, and lost cells with reasons.
-
-An effect is the difference between a key set and the key as found. A cell records the found values
-of the keys that it sets; the values in other cells are known from the cells around them.
-"""
+"""Observations at the points of a run's design: usable cells, and lost cells with reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
 
 from analysis.arms import Arm, Sides, baseline_name, met, parts, studies
 from analysis.checks import (
@@ -158,66 +155,46 @@ def _value(
 
 def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str]:
     points = run.design.points
-    measured = [
-        cell
-        for cell in _cells(run, study, workload)
-        if cell.outcome == "measured" and cell.tweakset in points
-    ]
     for factor in run.design.factors:
-        if factor.tweakset == profile and factor.kind in READ_BACK:
-            cells = [
-                cell
-                for cell in measured
-                if points[cell.tweakset].levels.get(factor.name) is not None
-            ]
-            if cells and all(
-                cell.applied is not None and factor.name in cell.applied.already_in_force
-                for cell in cells
-            ):
-                yield (
-                    f"{factor.name} already had its value: setting it changed nothing here, so "
-                    "any effect is spurious."
-                )
+        already = [
+            cell.applied is not None and factor.name in cell.applied.already_in_force
+            for cell in _cells(run, study, workload)
+            if cell.outcome == "measured"
+            and cell.tweakset in points
+            and points[cell.tweakset].levels.get(factor.name) is not None
+        ]
+        is_read = factor.tweakset == profile and factor.kind in READ_BACK
+        if is_read and already and all(already):
+            yield (
+                f"{factor.name} already had its value: setting it changed nothing here, so any "
+                "effect is spurious."
+            )
 
 
 def moved(run: Run) -> dict[str, str]:
     """Return cells near which a key was not at its initial value, by id, each with the reason.
 
-    The cell and its nearest neighbours that recorded the key count. Nodes of a cluster may have
-    different values: a cell is compared with those on its node.
+    A cell records the found values of the keys that it sets; for other keys, the nearest neighbours
+    that recorded them count. Nodes of a cluster may have different values: a cell is compared with
+    those on its node.
     """
     nodes: dict[str | None, list[Cell]] = {}
     for cell in sorted(run.cells, key=lambda cell: cell.order):
         nodes.setdefault(cell.node, []).append(cell)
     result: dict[str, str] = {}
     for cells in nodes.values():
-        for key in dict.fromkeys(
-            key
-            for cell in cells
-            if cell.applied
-            for key, value in cell.applied.before.items()
-            if value is not None
-        ):
-            looked = [cell.applied.before.get(key) if cell.applied else None for cell in cells]
-            first = next(value for value in looked if value is not None)
-            for cell, *values in zip(
-                cells, _carried(looked), reversed(_carried(looked[::-1])), strict=True
-            ):
-                for value in values:
-                    if value is not None and not same_value(value, first):
-                        result.setdefault(
-                            cell.id,
-                            f"{key} was {value} around this cell but {first} at the beginning",
-                        )
+        found = pd.DataFrame(
+            [dict(cell.applied.before) if cell.applied else {} for cell in cells], dtype=object
+        )
+        for key in found.columns[found.notna().any()]:
+            looked = found[key]
+            first = looked.dropna().iloc[0]
+            for cell, *around in zip(cells, looked.ffill(), looked.bfill(), strict=True):
+                for value in around:
+                    if pd.notna(value) and not same_value(value, first):
+                        reason = f"{key} was {value} around this cell but {first} at the beginning"
+                        result.setdefault(cell.id, reason)
     return result
-
-
-def _carried(values: Sequence[object]) -> list[object]:
-    return [*accumulate(values, _last)]
-
-
-def _last(before: object, value: object) -> object:
-    return before if value is None else value
 
 
 def must_be_as_requested(run: Run) -> None:
@@ -229,28 +206,21 @@ def must_be_as_requested(run: Run) -> None:
         levels = {
             name: point.levels.get(factor.name)
             for name, point in run.design.points.items()
-            if point.tweakset == factor.tweakset
+            if point.tweakset == factor.tweakset and name in run.tweaksets
         }
-        levels = {name: level for name, level in levels.items() if name in run.tweaksets} | {
-            run.baseline: None
-        }
-        requested = {
-            name: {setting.key: setting.value for setting in run.tweaksets[name].requested}.get(
-                factor.name
-            )
-            for name in levels
-        }
-        if all(value is None for value in requested.values()):
+        requested: dict[str, str | None] = {}
+        for name in (*levels, run.baseline):
+            settings = {one.key: one.value for one in run.tweaksets[name].requested}
+            requested[name] = settings.get(factor.name)
+        if not any(value is not None for value in requested.values()):
             continue  # a script, or several settings under one name
-        for name, level in levels.items():
-            value = requested[name]
-            # Limits and the like can be spelled in several ways, which are not compared here.
-            equal = (
-                level is not None
-                and value is not None
-                and (factor.kind != "sysctl" or same_value(level, value))
-            )
-            if not equal and (level, value) != (None, None):
+        for name, value in requested.items():
+            level = levels.get(name)
+            if level is None or value is None:
+                equal = level is value
+            else:  # limits and the like can be spelled in several ways, which are not compared here
+                equal = factor.kind != "sysctl" or same_value(level, value)
+            if not equal:
                 does, asks = (
                     f"leaves {factor.name} as found"
                     if setting is None
@@ -258,6 +228,6 @@ def must_be_as_requested(run: Run) -> None:
                     for setting in (level, value)
                 )
                 raise Unreadable(
-                    f"{run.origin}: design.points.{name} {does}, but its tweak set "
-                    f"{asks}: one of the two was edited."
+                    f"{run.origin}: design.points.{name} {does}, but its tweak set {asks}: one of "
+                    "the two was edited."
                 )

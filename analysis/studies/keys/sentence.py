@@ -33,39 +33,31 @@ def sentence(effects: Effects) -> str:
         row.f is not None and row.df > 1 and row.factors for row in effects.anova
     ):
         return _by_factor(effects)
-    return " ".join(
-        (
-            _keys(effects),
-            *_gaps(effects),
-            *_caveat(effects),
-            *_profile(effects),
-            *_interactions(effects),
-        )
-    )
+    parts = (_caveats(effects), _profile(effects), _interactions(effects))
+    return " ".join([_keys(effects), *(line for lines in parts for line in lines)])
 
 
 def only(designs: Iterable[Effects], requested: Sequence[tuple[str, ...]]) -> list[Effects]:
-    """Keep only the requested effects, given by factors, and answer them before the sentence.
+    """Keep only the requested effects, given by factors, in the table; the sentence is of all.
 
     Raises: Refused, if a design cannot distinguish one from others.
     """
     result = []
     for effects in designs:
         factors = {factor.name for factor in effects.observed.factors}
-        sets = [
-            frozenset(effect)
-            for effect in requested
-            if not effects.refusal and factors.issuperset(effect)
-        ]
-        text = " ".join(
-            (*(_answer(effects, effect) for effect in sets), "Of all effects:", effects.sentence)
-        )
-        terms = tuple(term for term in effects.terms if frozenset(term.factors) in sets)
-        result.append(replace(effects, terms=terms, sentence=text if sets else effects.sentence))
+        sets = [frozenset(effect) for effect in requested if factors.issuperset(effect)]
+        if sets and not effects.refusal:
+            for effect in sets:
+                _must_be_separate(effects, effect)
+            terms = tuple(term for term in effects.terms if frozenset(term.factors) in sets)
+            sentence = f"Of all effects: {effects.sentence}"
+            result.append(replace(effects, terms=terms, sentence=sentence))
+        else:
+            result.append(effects)
     return result
 
 
-def _answer(effects: Effects, effect: frozenset[str]) -> str:
+def _must_be_separate(effects: Effects, effect: frozenset[str]) -> None:
     name = ":".join(factor.name for factor in effects.observed.factors if factor.name in effect)
     terms = [term for term in effects.terms if effect == frozenset(term.factors)]
     others = [alias for term in terms for alias in term.aliases if len(alias) <= len(effect)]
@@ -81,29 +73,16 @@ def _answer(effects: Effects, effect: frozenset[str]) -> str:
             f"{name} cannot be distinguished from {same} in this design{grade}; use a higher "
             "resolution, or a factorial."
         )
-    keys = [term for term in terms if term.means not in SCREENED and term.p_adjusted is not None]
-    lines = [_described(group, effects) for group in _by_subject(keys)]
-    lines += [
-        _together(term) for term in terms if term.means in SCREENED and term.p_adjusted is not None
-    ]
-    lines += [
-        _tested(row, effects)
-        for row in effects.anova
-        if not terms and effect == frozenset(row.factors) and row.f is not None
-    ]
     places = {name, *(f"{name}{place}" for place in PLACES.values())}
-    lines += [
-        f"{label} cannot be judged: {reason}"
-        for label, reason in effects.unestimable
-        if label in places
-    ]
-    if not terms and not lines:
+    lost = [f"{name}: {reason}" for label, reason in effects.unestimable if label in places]
+    if not terms and lost:
+        raise Refused(f"cannot be judged: {'; '.join(lost)}.")
+    if not terms and effect not in (frozenset(row.factors) for row in effects.anova):
         labels = first_few([term.label for term in effects.terms], MOST)
         raise Refused(
             f"this design does not separate {name}; it separates {labels}. Lay out a factorial "
             "over these keys."
         )
-    return f"{'; '.join(lines) or f'{name} cannot be judged: there is no error term'}."
 
 
 def _keys(effects: Effects) -> str:
@@ -131,20 +110,14 @@ def _by_subject(terms: Iterable[Term]) -> list[list[Term]]:
 
 
 def _described(terms: Sequence[Term], effects: Effects) -> str:
-    parts = []
+    parts, margin = [], effects.observed.margin
     for term in sorted(terms, key=lambda term: term.verdict not in NAMED):
-        word = (
-            _amount(term, effects)
-            if term.verdict in NAMED
-            else "equivalent"
-            if term.verdict == "equivalent"
-            else "not shown to matter"
-        )
-        small = (
-            f", within the margin of {unsigned(effects.observed.margin or 0)}"
-            if _is_small(term, effects)
-            else ""
-        )
+        word = "equivalent" if term.verdict == "equivalent" else "not shown to matter"
+        small = ""
+        if term.verdict in NAMED:
+            word = _amount(term, effects)
+            if margin and term.gain is not None and 1 / (1 + margin) < 1 + term.gain < 1 + margin:
+                small = f", within the margin of {unsigned(margin)}"
         parts.append(f"{word}{PLACES.get(term.means, '')} ({_evidence(term)}{small})")
     close = _close_aliases(terms[0])
     mixed = f", which cannot be distinguished from {first_few(close, MOST)}" if close else ""
@@ -157,16 +130,11 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
     if not known:
         return f"No {noun} can be named: nothing was replicated; run 2 blocks or more."
     clearest = min(known, key=lambda term: (term.p_adjusted or 0.0, term.p or 0.0))
-    size = percent(clearest.gain) if clearest.gain is not None else digits(clearest.effect)
     partly = bool(unjudged(effects))
-    head = (
-        f"Of the {noun}s that can be judged none can be named"
-        if partly
-        else f"No {noun} can be named"
-    )
+    head = f"Of the {noun}s that can be judged none" if partly else f"No {noun}"
     answer = (
-        f"{head}: the clearest, {_subject(clearest)}{PLACES.get(clearest.means, '')}, is {size} "
-        f"({_evidence(clearest)})."
+        f"{head} can be named: the clearest, {_subject(clearest)}"
+        f"{PLACES.get(clearest.means, '')}, is {_size(clearest)} ({_evidence(clearest)})."
     )
     if effects.again_fails:
         return (
@@ -180,20 +148,20 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
             f"{unsigned(margin)}."
         )
     worth = max(term.mde or 0.0 for term in known)
-    write = unsigned if effects.observed.scale == "log" else digits
+    least = unsigned(worth) if effects.observed.scale == "log" else digits(worth)
     return (
-        f"{answer} {'Of these, an' if partly else 'An'} effect of {write(worth)} or more would be "
-        "named 4 times in 5."
+        f"{answer} {'Of these, an' if partly else 'An'} effect of {least} or more would be named 4 "
+        "times in 5."
     )
 
 
-def _gaps(effects: Effects) -> Iterator[str]:
-    missing = unjudged(effects)
-    if missing:
+def _size(term: Term) -> str:
+    return percent(term.gain) if term.gain is not None else digits(term.effect)
+
+
+def _caveats(effects: Effects) -> Iterator[str]:
+    if missing := unjudged(effects):
         yield f"Cannot be judged: {first_few(missing, MOST)}."
-
-
-def _caveat(effects: Effects) -> Iterator[str]:
     if effects.mixed:
         yield (
             "A main effect in this design includes shares of others' interactions (up to "
@@ -209,13 +177,10 @@ def _caveat(effects: Effects) -> Iterator[str]:
 def _profile(effects: Effects) -> Iterator[str]:
     for term in effects.terms:
         if term.means == "profile":
-            words = {"equivalent": "equivalent to stock"} | dict.fromkeys(
-                NAMED, _amount(term, effects)
-            )
-            yield (
-                f"The profile as a whole: {words.get(term.verdict, 'no difference shown')} "
-                f"({_evidence(term)})."
-            )
+            words = dict.fromkeys(NAMED, _amount(term, effects))
+            words["equivalent"] = "equivalent to stock"
+            shown = words.get(term.verdict, "no difference shown")
+            yield f"The profile as a whole: {shown} ({_evidence(term)})."
 
 
 def _interactions(effects: Effects) -> Iterator[str]:
@@ -233,33 +198,23 @@ def _interactions(effects: Effects) -> Iterator[str]:
 
 
 def _together(term: Term) -> str:
-    size = (
-        percent(term.gain)
-        if term.gain is not None
-        else f"{'+' if term.effect > 0 else ''}{digits(term.effect)}"
-    )
+    sign = "+" if term.gain is None and term.effect > 0 else ""
+    beyond = f"{sign}{_size(term)} beyond their sum"
+    if term.means == "disagreement":
+        beyond = f"in the profile {sign}{_size(term)} beyond its effect alone"
     mixed = "".join(f", or {alias}" for alias in _close_aliases(term))
-    beyond = (
-        "in the profile {} beyond its effect alone"
-        if term.means == "disagreement"
-        else "{} beyond their sum"
-    )
     shown = "" if term.verdict == "interacts" else ": not shown to interact,"
-    return f"{' with '.join(term.factors)}{shown} {beyond.format(size)}{mixed} ({_evidence(term)})"
+    return f"{' with '.join(term.factors)}{shown} {beyond}{mixed} ({_evidence(term)})"
 
 
 def _by_factor(effects: Effects) -> str:
     rows = [row for row in effects.anova if row.factors and row.p is not None]
     mains = [row for row in rows if row.p_adjusted is None]
-    adjusted = zip(mains, holm([row.p or 0.0 for row in mains]), strict=True)
-    shown = [
-        row
-        for row, p in (*adjusted, *((row, row.p_adjusted) for row in rows))
-        if p is not None and p < ALPHA
-    ]
+    adjusted = [*zip(mains, holm([row.p or 0.0 for row in mains]), strict=True)]
+    adjusted += [(row, row.p_adjusted) for row in rows if row.p_adjusted is not None]
+    shown = sorted((row for row, p in adjusted if p < ALPHA), key=lambda row: -row.share)
     if shown:
-        ordered = sorted(shown, key=lambda row: -row.share)
-        return f"{'; '.join(_tested(row, effects) for row in ordered)}."
+        return f"{'; '.join(_tested(row, effects) for row in shown)}."
     clearest = min(rows, key=lambda row: row.p or 0.0)
     return f"No factor can be named; the clearest is {_tested(clearest, effects)}."
 
@@ -275,27 +230,24 @@ def unjudged(effects: Effects) -> list[str]:
     gone = [label for label, _ in effects.unestimable]
     if design.design == "matrix":
         return gone
-    judged = [
-        term
-        for term in effects.terms
-        if term.means not in {*SCREENED, "profile"} and term.p_adjusted is not None
-    ]
     missing: list[str] = []
     for factor in design.factors:
-        levels = {term.level for term in judged if term.factors == (factor.name,)}
-        several = any(term.means == "level" for term in judged)
-        if not levels:
+        own = [
+            term
+            for term in effects.terms
+            if term.means not in {*SCREENED, "profile"}
+            and term.p_adjusted is not None
+            and term.factors == (factor.name,)
+        ]
+        levels = {term.level for term in own}
+        if not own:
             missing.append(factor.name)
-        elif several:
-            missing += [
-                f"{factor.name} = {level}" for level in factor.levels[1:] if level not in levels
-            ]
+        elif own[0].means == "level":
+            others = [level for level in factor.levels[1:] if level not in levels]
+            missing += [f"{factor.name} = {level}" for level in others]
         else:
-            missing += [
-                label
-                for label in gone
-                if label in {f"{factor.name}{place}" for place in PLACES.values()}
-            ]
+            places = [f"{factor.name}{place}" for place in PLACES.values()]
+            missing += [label for label in gone if label in places]
     return missing + [f"{label} as a whole" for label in gone if label == design.profile]
 
 
@@ -323,35 +275,20 @@ def _close_aliases(term: Term) -> list[str]:
     return [":".join(alias) for alias in term.aliases if len(alias) <= 2]
 
 
-def _is_small(term: Term, effects: Effects) -> bool:
-    margin = effects.observed.margin
-    return (
-        margin is not None
-        and term.gain is not None
-        and term.verdict in NAMED
-        and 1 / (1 + margin) < 1 + term.gain < 1 + margin
-    )
-
-
 def _amount(term: Term, effects: Effects) -> str:
     if term.gain is not None and effects.observed.better is not None:
         return speed(term.gain)
     size = digits(abs(term.effect)) if term.gain is None else unsigned(abs(term.gain))
-    share = (
-        f", {unsigned(term.share)} of the variation"
-        if term.gain is None and term.share is not None
-        else ""
-    )
+    is_shared = term.gain is None and term.share is not None
+    share = f", {unsigned(term.share or 0.0)} of the variation" if is_shared else ""
     return f"{size} {'more' if term.effect > 0 else 'less'} {effects.observed.metric}{share}"
 
 
 def _evidence(term: Term) -> str:
-    p = (
-        ""
-        if term.p_adjusted is None
-        else f", {ADJUSTED.get(term.adjustment, '')} p {probability(term.p_adjusted)} of "
-        f"{term.family}"
-    )
+    p = ""
+    if term.p_adjusted is not None:
+        method = ADJUSTED.get(term.adjustment, "")
+        p = f", {method} p {probability(term.p_adjusted)} of {term.family}"
     if term.gain_low is not None and term.gain_high is not None:
         return f"95 % {number(term.gain_low)} to {percent(term.gain_high)}{p}"
     if term.low is not None and term.high is not None:

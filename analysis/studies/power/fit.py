@@ -57,6 +57,7 @@ def answer(
     ]
     rows = [row for its in rows_of.values() for row in its]
     materials = [gather(rows, *key, gpu) for key in _wanted(rows, network)]
+    findings = [f"{finding.where}: {finding.what}" for finding in found]
     output.mkdir(parents=True, exist_ok=True)
     documents: list[dict[str, Any]] = []
     page: list[Part] = []
@@ -79,14 +80,8 @@ def answer(
             model = fit_original.fit(material)
         path = output / parameters.file_name(model)
         parameters.write(model, path)
-        names = {
-            "network": material.network,
-            "gpu": material.gpu,
-            "mem_mhz": material.mem_mhz,
-            "path": str(path),
-        }
-        findings = [f"{finding.where}: {finding.what}" for finding in found]
-        documents.append({**names, **counts, "findings": findings, **known})
+        names = {name: getattr(material, name) for name in ("network", "gpu", "mem_mhz")}
+        documents.append({**names, "path": str(path), **counts, "findings": findings, **known})
         page += ["", *_parts(material, findings, known, path)]
     return of_parts({"fits": documents}, page)
 

@@ -63,11 +63,7 @@ def fit(material: Material, *, like: Own | None = None, utilisation: bool = True
 
 
 def judge(material: Material, model: Own) -> Own:
-    """Return the model with held-out errors by quantity and grouping, and the resulting guard band.
-
-    The band holds for nine rows in ten or more of those it is learnt from (`GUARDED`); for other
-    groupings this is a check.
-    """
+    """Return the model with held-out errors by quantity and grouping, and the guard band."""
     rows = {name: hold_out(material, model, name) for name in (*GROUPINGS, CLOCK)}
     learnt = [1.0 / ratio for name in GUARDED for ratio in rows[name][POWER].dropna()]
     guard = max(1.0, band_of(learnt)) if learnt else None
@@ -119,11 +115,7 @@ def _ratios(kept: Material, whole: Own, held: pd.DataFrame) -> pd.DataFrame:
 def errors(
     groups: Sequence[Key], ratio: np.ndarray, *, guard: float | None = None
 ) -> dict[str, Any]:
-    """Summarise predicted over measured, shape (rows,), as fractions.
-
-    For |ratio - 1|: the mean `mape`, `median` and 95th percentile `p95`; `bias` is the signed mean.
-    `guarded` is the share of rows within the guard band for power, None without one.
-    """
+    """Summarise predicted over measured, as fractions; `guarded`: rows within the guard band."""
     size = np.abs(ratio - 1.0)
     return {
         "rows": len(ratio),

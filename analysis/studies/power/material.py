@@ -28,10 +28,9 @@ class Material:
 
     `cap_unit` is W, cpu_s_per_s or none. `points` has `COLUMNS`, a point per row, anchors first;
     `power` is in `cap_unit`, unmeasured values are NaN, and `clock` varies a little around the
-    clock `asked`. Anchors are at the clock `anchor`: points without a requested clock, whose clock
-    depends on load and cooling and counts as their median, and points with that requested clock.
-    Without any of the first, it is the highest clock. Repetitions of an anchor are one point, their
-    mean. `static` are clocks and watts without work. `left_out` counts unused rows by reason.
+    clock `asked`. Anchors are at the clock `anchor`: the median clock of points without a requested
+    one, or else the highest. Repetitions of an anchor are one point, their mean. `static` are
+    clocks and watts without work. `left_out` counts unused rows by reason.
     """
 
     network: str
@@ -66,16 +65,11 @@ def gather(rows: Sequence[PartitionRow], network: str, mem_mhz: float, gpu: str)
     name = f"{network} at memory clock {mem_mhz:g}"
     mine = [row for row in rows if row.network == network and (row.mem_mhz or 0.0) == mem_mhz]
     clock = "throttle" if any("throttle" in row.extra for row in mine) else "sm_mhz"
-    has_watts, has_activity = (
-        any(row.watts is not None for row in mine),
-        any("cpu_s_per_s" in row.extra for row in mine),
-    )
+    has_watts = any(row.watts is not None for row in mine)
+    has_activity = any("cpu_s_per_s" in row.extra for row in mine)
     cap_unit = "W" if has_watts else "cpu_s_per_s" if has_activity else "none"
-    static = (
-        [row for row in rows if row.network == STATIC and row.mem_mhz in {None, mem_mhz}]
-        if has_watts
-        else []
-    )
+    static = [row for row in rows if row.network == STATIC and row.mem_mhz in {None, mem_mhz}]
+    static = static if has_watts else []
     _must_be_of_one([*mine, *static], name)
     left_out = Counter(reason for row in mine if (reason := _unusable(row)))
     points = pd.DataFrame(
@@ -95,12 +89,10 @@ def gather(rows: Sequence[PartitionRow], network: str, mem_mhz: float, gpu: str)
         .reset_index()
     )
     if len(anchors) < FEWEST:
-        reasons = (
-            ", ".join(f"{count} {reason}" for reason, count in left_out.items())
-            or "none was left out"
-        )
+        counts = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
         raise Refused(
-            f"{name}: {len(anchors)} usable rows at one clock; {FEWEST} are required ({reasons})."
+            f"{name}: {len(anchors)} usable rows at one clock; {FEWEST} are required "
+            f"({counts or 'none was left out'})."
         )
     others = points[~at_anchor]
     if len(others) and others["clock"].min() > anchor:
@@ -134,14 +126,9 @@ def _point(row: PartitionRow, clock: str, *, has_watts: bool) -> tuple[object, .
 
 
 def _must_be_of_one(rows: Sequence[PartitionRow], name: str) -> None:
+    known = [row.extra for row in rows if row.outcome == "measured"]
     for column in ONE_OF:
-        values = sorted(
-            {
-                str(row.extra[column])
-                for row in rows
-                if row.outcome == "measured" and column in row.extra
-            }
-        )
+        values = sorted({str(extra[column]) for extra in known if column in extra})
         if len(values) > 1:
             listed = ", ".join(one_line(text, 40) for text in values)
             raise Refused(

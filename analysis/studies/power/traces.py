@@ -72,9 +72,7 @@ class PartitionRow:
     `shares` in percent of the SMs, `batches` in images; both are empty for idle rows (network
     `static`). `target_mhz` is the requested clock, `sm_mhz` the actual one; `mem_mhz` is rounded,
     since drivers sometimes report one MHz less. `power_max_w` is the largest single reading.
-    `extra` has all other columns by name, numbers as such, including ours: `backend`,
-    `power_source`, `throttle` (duty cycle, 0 to 1) and `cpu_s_per_s` of a CPU. `line` is the line
-    in the file.
+    `extra` has all other columns by name, numbers as such; `line` is the line in the file.
     """
 
     network: str
@@ -152,16 +150,10 @@ def as_csv(rows: Iterable[PartitionRow]) -> str:
     lines.writerow([*COLUMNS, *more])
     for row in rows:
         own = {"outcome": row.outcome, "reason": row.reason, **row.extra}
-        numbers = [getattr(row, name) for name in NUMBERS.values()]
-        lines.writerow(
-            [
-                row.network,
-                _list(row.shares),
-                _list(row.batches),
-                *map(_text, numbers),
-                *(_text(own.get(name)) for name in more),
-            ]
-        )
+        values = [getattr(row, name) for name in NUMBERS.values()]
+        values += [own.get(name) for name in more]
+        setting = row.network, _list(row.shares), _list(row.batches)
+        lines.writerow([*setting, *map(_text, values)])
     return said.getvalue()
 
 
@@ -222,11 +214,8 @@ def _list(values: Iterable[float]) -> str:
 def _text(value: float | str | None) -> str:
     if value is None:
         return ""
-    return (
-        str(int(value))
-        if isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-        else str(value)
-    )
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return str(int(value)) if is_whole else str(value)
 
 
 POINT = "point"
@@ -318,8 +307,6 @@ def saved_profiles(runs: Sequence[str], folder: Path) -> Answer:
         write_whole(path, as_csv(rows).encode())
         outcomes = Counter(row.outcome for row in rows)
         records.append({"path": str(path), "rows": len(rows), "outcomes": outcomes})
-        lines.append(
-            f"{path}: {len(rows)} rows: "
-            f"{', '.join(f'{count} {outcome}' for outcome, count in outcomes.items())}"
-        )
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+        lines.append(f"{path}: {len(rows)} rows: {counts}")
     return of_parts({"files": records, "refused": refused}, lines, refused)

@@ -22,7 +22,7 @@ from statsmodels.stats.anova import anova_lm
 
 from analysis.__main__ import main
 from analysis.studies.keys.effects import of_table
-from analysis.studies.keys.table import ColumnRoles, read_table
+from analysis.studies.keys.table import read_table
 from analysis.studies.keys.terms import DesignData, DesignFactor, EffectRow, Effects
 from control.t_test import t_quantile
 
@@ -53,7 +53,7 @@ def analyse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Analyse:
             )
             + "\n"
         )
-        (effects,) = of_table(read_table(path, ColumnRoles("y", tuple(names))))
+        (effects,) = of_table(read_table(path, "y", tuple(names)))
         assert (
             main(["effects", str(path), "--response", "y", "--factors", ",".join(names), "--json"])
             == 0
