@@ -1,12 +1,13 @@
-"""The answer on runs and folders: fastest, format × cache with limits, cache, factors, tweak sets.
+"""The answer on runs and folders: tweak sets, factors, format × cache with limits, proof of cache.
 
 Each saved run and each folder of DLIO's results is a study, and all form one answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,21 +26,22 @@ from analysis.answer import (
 )
 from analysis.files import reason_of
 from analysis.load import load_each
-from analysis.terms import AGAIN, STOCK, Refused
-from analysis.wording import counted, digits, probability
+from analysis.pairing import is_rate
+from analysis.terms import AGAIN, Refused
+from analysis.wording import bracket, counted, digits, number, percent, probability
+from control.names import first_few
 
 from .dlio_folder import SUMMARY, folders_under, runs_of
 from .figures import RATE, STEADY, WHOLE, describe_identity, describe_oversleep, judge, record
 from .saved import judged_of
-from .study import BY_DEFAULT, Configuration, IoStudy, study
-from .words import change_text, findings, reversals
+from .study import DIFFERENCE, IoStudy, study
 
 if TYPE_CHECKING:
     from analysis.stats.estimate import Estimate
 
-    from .effects import Analysis
+    from .study import Analysis, Configuration, IoContrast
 
-MOST_LOST = 3
+MOST = 3  # names in a sentence
 FIRST = {RATE: "samples/s", WHOLE: "AU whole %"}
 SECOND = {
     STEADY: "AU steady %",
@@ -47,7 +49,7 @@ SECOND = {
     "first_step_share": "first batch %",
     "barrier_share": "barrier +\nreaders' end %",
 }
-CACHE = {
+PROOF = {
     "before_low": "cached before,\nfrom %",
     "before_high": "to %",
     "after": "after %",
@@ -69,17 +71,11 @@ LEGEND = (
     (
         "limited by",
         (
-            "the largest part of the epoch: computing (accelerator), waiting for input, or "
-            "neither (barrier, readers' end)."
+            "the largest part of the epoch: computing (accelerator), waiting for input, or neither "
+            "(barrier, readers' end)."
         ),
     ),
-    (
-        "first batch",
-        (
-            "part of the epoch before the first batch arrives. Barrier + readers' end: neither "
-            "load nor computation."
-        ),
-    ),
+    ("first batch", "part of the epoch before the first batch arrives."),
     ("cached", "part of the data set in memory at the start and end of an epoch."),
     (
         "asked for",
@@ -91,7 +87,7 @@ LEGEND = (
     ("p", "of a step by its differences between blocks (paired t), after Holm over all effects."),
     ("*", "differs after Holm's adjustment: from stock, or cold from warm."),
     (
-        "cold - warm",
+        DIFFERENCE,
         (
             "on a warm cache no disk is read: any effect of a read setting there is chance (a "
             "negative control)."
@@ -120,7 +116,7 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
                 f"{run.origin}: no cell reports its input; use runs of bench_io_patterns."
             ]
     for name in dlio:
-        judged = [judge(run) for run in runs_of(Path(name), refused) if run.epochs]
+        judged = [judge(run) for run in runs_of(Path(name), refused)]
         studies += [study(name, judged)] if judged else []
     if not studies:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run reports its input.")
@@ -130,20 +126,17 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
             replace(part, title=f"{Path(one.origin).stem}: {part.title}")
             for part, one in zip(parts, studies, strict=True)
         ]
-    drawn = {} if plot is None else pictures(studies, plot)
-    whole = together(parts)
-    extra = (
-        [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])]
-        if drawn
-        else []
-    )
-    return replace(
-        whole,
-        sections=[*whole.sections, *extra],
-        next=() if plot is not None else whole.next,
-        data={"saved": [part.data for part in parts], "pictures": drawn},
+    whole = replace(
+        together(parts),
+        data={"saved": [part.data for part in parts], "pictures": {}},
         refused=list(dict.fromkeys(refused)),
     )
+    if plot is None:
+        return whole
+    drawn = pictures(studies, plot)
+    lines = [Line(outcome, f"{name}:") for name, outcome in drawn.items()]
+    sections = [*whole.sections, Section("Pictures", lines)]
+    return replace(whole, sections=sections, next=(), data={**whole.data, "pictures": drawn})
 
 
 def _is_dlio(path: Path) -> bool:
@@ -163,29 +156,24 @@ def pictures(studies: Sequence[IoStudy], folder: Path) -> dict[str, str]:
     from analysis.plots.style import draw_into
 
     scene = Scene((), io=tuple(studies))
-    known = {
-        name: picture
-        for name, picture in plots.pictures().items()
-        if "io" in getattr(picture, "REPORTS", ())
-    }
-    return draw_into(
-        folder, {name: partial(picture.draw, scene) for name, picture in known.items()}
-    )
+    every = plots.pictures().items()
+    own = {name: partial(one.draw, scene) for name, one in every if "io" in one.REPORTS}
+    return draw_into(folder, own)
 
 
 def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     """Return the answer, the table of configurations first; `brief`: only that and tweak sets."""
-    lost = _left_out(study)
+    left_out = [line.removeprefix(f"{study.origin}: ") for line in dict.fromkeys(study.refused)]
+    more = len(left_out) - MOST
+    lost = [f"left out: {line}" for line in left_out[:MOST]]
+    lost += [f"left out: {more} more (named in --json)."] if more > 0 else []
     if not study.cells:
-        title = "No run has epochs, so there is nothing to analyse."
-        return Answer(title, warnings=lost, data=record_of(study))
+        return Answer("No cell can be analysed.", warnings=lost, data=record_of(study))
     blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
     inside = f" in {counted(blocks, 'block')}" if blocks else ""
-    what = (
-        f"{counted(len(study.cells), 'run')} of "
-        f"{counted(len(study.caches), 'configuration')}{inside}"
-    )
-    scope = f"{what}{'; all: ' + study.alike if study.alike else ''}."
+    runs = counted(len(study.cells), "run")
+    alike = f"; all: {study.alike}" if study.alike else ""
+    scope = f"{runs} of {counted(len(study.caches), 'configuration')}{inside}{alike}."
     title, *others = [*findings(study), scope]
     return Answer(
         title,
@@ -202,36 +190,47 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     )
 
 
-def _left_out(study: IoStudy) -> list[str]:
-    cells = [line.removeprefix(f"{study.origin}: ") for line in dict.fromkeys(study.refused)]
-    more = len(cells) - MOST_LOST
-    rest = [f"left out: {more} more (named in --json)."] if more > 0 else []
-    return [*(f"left out: {cell}" for cell in cells[:MOST_LOST]), *rest]
+def record_of(study: IoStudy) -> dict[str, Any]:
+    return {
+        "runs": [record(cell) for cell in study.cells],
+        "origin": study.origin,
+        "answer": findings(study),
+        "alike": study.alike,
+        "configurations": [
+            {**asdict(replace(one, runs=())), "runs": [run.id for run in one.runs]}
+            for one in study.configurations
+        ],
+        "caches": study.caches,
+        "analyses": study.analyses,
+        "contrasts": study.contrasts,
+        "reversals": list(reversals(study.analyses)),
+        "refused": list(study.refused),
+    }
+
+
+# Tables
 
 
 def _runs(study: IoStudy, *, brief: bool) -> Section:
     tables, missing = [], []
-    untouched = [one for one in study.configurations if one.tweakset == STOCK]
     for heads in (FIRST,) if brief else (FIRST, SECOND):
         columns = [Column("configuration", left=True), Column("n", "blocks")]
         columns += [Column(head, name, _writer(name)) for name, head in heads.items()]
         columns += [Column("limited by", left=True)] if heads is FIRST else []
         rows: list[list[object]] = []
-        for one in untouched:
+        for one in study.configurations:
             means = {name: one.responses[name] for name in heads}
             missing += [
                 (one.name, f"no {' '.join(heads[name].split())}: {mean.missing}.")
                 for name, mean in means.items()
                 if mean.missing
             ]
-            figures = [
-                mean if mean.value is not None else Word("–", "quiet") for mean in means.values()
-            ]
+            shown = [Word("–", "quiet") if mean.value is None else mean for mean in means.values()]
             blocks = max(mean.n for mean in one.responses.values())
-            rows.append([one.name, blocks, *figures, *([_limit(one)] if heads is FIRST else [])])
+            rows.append([one.name, blocks, *shown, *([_limit(one)] if heads is FIRST else [])])
         tables.append(Table(columns, rows))
     notes = [] if brief else [describe_oversleep(study.cells), describe_identity(study.cells)]
-    lines = bullets(grouped(missing, len(untouched)), "–", "quiet")
+    lines = bullets(grouped(missing, len(study.configurations)), "–", "quiet")
     lines += [Line(f"{note}.", tone="quiet") for note in notes if note]
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
 
@@ -239,15 +238,10 @@ def _runs(study: IoStudy, *, brief: bool) -> Section:
 def _writer(name: str) -> Callable[[Estimate], str]:
     scale = {"percent": 1.0, "share": 100.0}.get(name.rpartition("_")[2])
 
-    def write(mean: Estimate) -> str:
-        value, *ends = [
-            f"{scale * end:.1f}" if scale else digits(end, 3)
-            for end in (mean.value, mean.low, mean.high)
-            if end is not None
-        ]
-        return f"{value} [{', '.join(ends)}]" if ends else value
+    def one(end: float) -> str:
+        return f"{scale * end:.1f}" if scale else digits(end, 3)
 
-    return write
+    return lambda mean: f"{one(mean.value or 0.0)}{bracket(mean.low, mean.high, one)}"
 
 
 def _limit(configuration: Configuration) -> str | None:
@@ -264,7 +258,7 @@ def _proof(study: IoStudy) -> Section:
         Column("configuration", left=True),
         Column("epochs", "epochs"),
         Column("MiB", "data_set_mib", "{:.0f}".format),
-        *(Column(head, part, lambda share: f"{100 * share:.1f}") for part, head in CACHE.items()),
+        *(Column(head, part, lambda share: f"{100 * share:.1f}") for part, head in PROOF.items()),
     ]
     rows = [[name, *cache.values()] for name, cache in study.caches.items()]
     title = "Proof of the cache state: parts of the data set, all epochs together"
@@ -277,8 +271,8 @@ def _effects(study: IoStudy) -> Section:
         for one in study.analyses
         if one.refusal
     ]
-    tables = [_steps(analysis) for analysis in study.analyses if analysis.findings]
-    notes = dict.fromkeys(note for one in study.analyses if one.findings for note in one.notes)
+    tables = [_steps(analysis) for analysis in study.analyses if analysis.steps]
+    notes = dict.fromkeys(note for one in study.analyses for note in one.notes)
     title = "Effects of varied parameters: untouched machine"
     lines = [*bullets(reversals(study.analyses)), *bullets(notes, "note:", "quiet")]
     return Section(title, [*refusals, *tables, *lines])
@@ -296,66 +290,136 @@ def _steps(analysis: Analysis) -> Table:
         Column("n", "n"),
     ]
     rows = [
-        [" × ".join(effect.factors), step.name, step, step.p_adjusted, step.n]
-        for effect in analysis.findings
-        for step in effect.steps
+        [" × ".join(step.factors), step.name, step, step.p_adjusted, step.n]
+        for step in analysis.steps
     ]
     return Table(columns, rows)
 
 
 def _tweak_table(study: IoStudy) -> list[Section]:
-    made, order = study.contrasts, list(study.caches)
-    places = {one.rest for one in made.tweaks}
-    every = sorted(
-        (one for one in (*made.tweaks, *made.again) if one.rest in places),
-        key=lambda one: (one.tweakset == AGAIN, order.index(one.configuration or BY_DEFAULT)),
-    )
+    places = {one.rest for one in study.contrasts if one.tweakset != AGAIN}
+    every = [one for one in study.contrasts if one.rest in places]
     if not every:
         return []
     known = {one.cache for one in every}
-    states = [state for state in ("cold", "warm", "as_found", "") if state in known]
+    heads = [head for head in ("cold", "warm", "as_found", "", DIFFERENCE) if head in known]
     figures = {(one.tweakset, one.rest, one.cache): one for one in every}
-    figures |= {(one.tweakset, one.rest, "cold - warm"): one for one in made.differences}
-    heads = [*states, *(["cold - warm"] if made.differences else [])]
-    sets = list(dict.fromkeys(one.tweakset for one in every))
-    rows: list[tuple[bool, int, list[object]]] = []
+    rows: list[tuple[tuple[bool, bool], list[object]]] = []
     for name, rest in dict.fromkeys((one.tweakset, one.rest) for one in every):
         cells = [figures.get((name, rest, head)) for head in heads]
         shown = any(cell is not None and cell.shown for cell in cells)
         label = f"{name}{f' · {rest}' if rest else ''}"
         tested = [cell if cell is not None and cell.p is not None else None for cell in cells]
-        rows.append((not shown, sets.index(name), [label, *tested]))
+        rows.append(((not shown, name == AGAIN), [label, *tested]))
 
     def write(one: Estimate) -> str:
         return f"{change_text(RATE, one).replace(' %', '', 1)}{'*' if one.shown else ''}"
 
-    names = {"cold - warm": "cold_less_warm", "": "change"}
+    names = {DIFFERENCE: "cold_less_warm", "": "change"}
     columns = [
         Column("tweak set", left=True),
         *(Column(head or "change", names.get(head, head), write) for head in heads),
     ]
-    table = Table(columns, [row for *_, row in sorted(rows, key=lambda row: row[:2])])
+    table = Table(columns, [row for _, row in sorted(rows, key=lambda row: row[0])])
     return [Section("Tweak sets against stock: samples/s, %, block by block [95 %]", [table])]
 
 
-def record_of(study: IoStudy) -> dict[str, Any]:
-    return {
-        "runs": [record(cell) for cell in study.cells],
-        "origin": study.origin,
-        "answer": findings(study),
-        "alike": study.alike,
-        "configurations": [
-            {
-                "name": one.name,
-                "tweakset": one.tweakset,
-                "runs": [run.id for run in one.runs],
-                "responses": one.responses,
-            }
-            for one in study.configurations
-        ],
-        "caches": study.caches,
-        "analyses": study.analyses,
-        "contrasts": study.contrasts,
-        "reversals": list(reversals(study.analyses)),
-        "refused": list(study.refused),
-    }
+# Sentences
+
+
+def change_text(response: str, change: Estimate) -> str:
+    """Write a change with its interval: `+12.3 % [+1.2, +23.4]` for a rate, else in points."""
+    rate = is_rate(response)
+    value = change.value or 0.0
+    ends = bracket(change.low, change.high, number if rate else _points)
+    return f"{percent(value) if rate else f'{_points(value)} points'}{ends}"
+
+
+def _points(points: float) -> str:
+    return f"{round(points, 1) + 0.0:+.1f}"  # the sum turns -0.0 into 0.0
+
+
+def findings(study: IoStudy) -> list[str]:
+    return [*_tweak_sets(study), *_factors(study)]
+
+
+def _factors(study: IoStudy) -> Iterator[str]:
+    means = {one.name: one.responses[RATE] for one in study.configurations}
+    known = {name: mean.value for name, mean in means.items() if mean.value is not None}
+    if known:
+        best = max(known, key=lambda name: known[name])
+        tested = "" if len(known) == 1 else ", not tested against the others"
+        yield f"Most samples/s: {best}, {_writer(RATE)(means[best])}{tested}."
+    for analysis in study.analyses:
+        if analysis.response == RATE and analysis.steps:
+            shown = [step for step in analysis.steps if step.shown]
+            shown.sort(key=lambda step: -abs(math.log1p(step.value)))
+            named = [
+                f"{' × '.join(step.factors)} {step.name} {change_text(RATE, step)}"
+                for step in shown
+            ]
+            if named:
+                yield f"Effects on samples/s: {first_few(named, MOST, '; ')}."
+            effects = dict.fromkeys(step.factors for step in analysis.steps)
+            single = [factor for factor, *others in effects if not others]
+            missing = [name for name in single if all((name,) != step.factors for step in shown)]
+            if missing:
+                yield f"No effect on samples/s is shown: {', '.join(missing)}."
+
+
+def _tweak_sets(study: IoStudy) -> Iterator[str]:
+    every = [one for one in study.contrasts if one.p is not None and one.cache != DIFFERENCE]
+    known = [one for one in every if one.tweakset != AGAIN]
+    copies = [one for one in every if one.tweakset == AGAIN]
+    shown = sorted(
+        (one for one in known if one.shown), key=lambda one: -abs(math.log1p(one.value or 0.0))
+    )
+    if shown:
+        each = [f"{one.tweakset} {change_text(RATE, one)}{_where(one)}" for one in shown]
+        named = first_few(each, MOST, "; ")
+        yield f"Tweak sets that differ from stock, in samples/s: {named} (Holm over {len(every)})."
+    elif known:
+        names = list(dict.fromkeys(one.tweakset for one in known))
+        none = f"{names[0]} is not" if len(names) == 1 else f"none of {len(names)} is"
+        yield f"Tweak sets: {none} shown to differ from stock."
+    if differing := [one for one in copies if one.shown]:
+        clearest = min(differing, key=lambda one: one.p or 0.0)
+        yield (
+            f"A/A: stock and its copy differ in {len(differing)} of "
+            f"{counted(len(copies), 'configuration')}, although nothing was changed: "
+            f"{change_text(RATE, clearest)}{_where(clearest)}. "
+            "One run in 20 shows that by chance; otherwise the machine was not quiet: trust the "
+            "tweak sets' figures less."
+        )
+
+
+def _where(one: IoContrast) -> str:
+    words = " · ".join(filter(None, (one.rest, one.cache)))
+    return f" with {words}" if words else ""
+
+
+def reversals(analyses: Sequence[Analysis]) -> Iterator[str]:
+    """Yield effects that appear or reverse without the first step: reading was moved, not saved."""
+    whole, steady = (
+        {
+            (step.factors, step.levels): step
+            for analysis in analyses
+            if analysis.response == response
+            for step in analysis.steps
+            if len(step.factors) == 1
+        }
+        for response in (WHOLE, STEADY)
+    )
+    named = {step.factors for step in whole.values() if step.shown}
+    for place, step in steady.items():
+        if place not in whole or not step.shown:
+            continue
+        other = whole[place]
+        turned = other.shown and other.value * step.value < 0
+        if turned or step.factors not in named:
+            outcome = "the opposite" if turned else "no difference shown"
+            yield (
+                f"{step.factors[0]} {step.name}: AU without the first step {_points(step.value)} "
+                f"points, over the whole epoch {_points(other.value)} ({outcome}): reading moved "
+                "into the excluded step and was not saved."
+            )

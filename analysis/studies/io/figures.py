@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from .terms import GIB, MIB, Doubt, Epoch, IoRun
 
@@ -22,7 +22,6 @@ ROUNDING = 0.005  # of an epoch: tolerated disagreement of the clocks of steps a
 DLIO_UNCOUNTED_STEPS = 2  # hard-coded in DLIO since 2.0.0, whatever is excluded
 STEADY, WHOLE, RATE = "au_steady_percent", "au_whole_percent", "samples_per_s_whole"
 AU, SHARES = (STEADY, WHOLE), ("first_step_share", "barrier_share")
-ASKED = {name: f"{name}_asked" for name in AU}
 WAYS = ("steady", "whole", "dlio")
 CHECKPOINT, OVERSLEEP = "checkpoint_gb_per_s", "oversleep"
 
@@ -62,8 +61,7 @@ class IoFigure:
     per_epoch: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """Throughput relative to AU × batch × processes / t_c, unless it cannot be computed.
 
     `nominal` is with the configured t_c; `measured` with the clocked one, and 1 if figures and step
@@ -78,44 +76,31 @@ class Identity:
 class Judged:
     """A run's figures by name, and all doubts about them.
 
-    `asked` is AU with the configured computation time; `responses` have it if `nominal`, else AU as
-    clocked.
+    `nominal`: AU is computed with the configured computation time, not as clocked.
     """
 
     run: IoRun
     responses: Mapping[str, IoFigure]
     doubts: tuple[Doubt, ...]
-    asked: Mapping[str, IoFigure]
     identity: Identity
     nominal: bool = False
 
     def value(self, name: str) -> float | None:
         return self.responses[name].value
 
-    def formula(self, name: str) -> float | None:
-        """Return the formula's result, valid or not, for checking the source's own figures."""
-        values = self.responses[name].per_epoch
-        return fmean(values) if values else None
 
-
-def judge(run: IoRun) -> Judged:
-    jobs = [_job_figures(job, run) for job in _job_epochs(run)]
-    objections = list(doubts(run)) if jobs else []
-    objections.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
-    awake = [doubt for doubt in objections if doubt.kind != OVERSLEEP]
-    responses = {name: _figure(name, name, jobs, objections) for name in EVERY}
-    asked = (
-        {name: _figure(name, ASKED[name], jobs, awake) for name in AU}
-        if run.computation_time_s and jobs
-        else {}
-    )
-    return Judged(
-        run,
-        {**responses, CHECKPOINT: _checkpoint(run)},
-        tuple(objections),
-        asked,
-        _identity(run, jobs, objections),
-    )
+def judge(run: IoRun, *, nominal: bool = False) -> Judged:
+    epochs: dict[int, dict[int, list[Epoch]]] = defaultdict(lambda: defaultdict(list))
+    for epoch in sorted(run.epochs, key=lambda epoch: (epoch.number, epoch.rank, epoch.block)):
+        epochs[epoch.number][epoch.rank].append(epoch)
+    jobs = [_job_figures([*ranks.values()], run, nominal=nominal) for ranks in epochs.values()]
+    found = list(doubts(run))
+    if nominal:
+        found = [replace(one, refuses=()) if one.kind == OVERSLEEP else one for one in found]
+    found.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
+    responses = {name: _figure(name, [job[name] for job in jobs], found) for name in EVERY}
+    responses[CHECKPOINT] = _checkpoint(run)
+    return Judged(run, responses, tuple(found), _identity(run, jobs, found), nominal)
 
 
 def judged_alike(judged: Sequence[Judged]) -> list[Judged]:
@@ -130,41 +115,26 @@ def judged_alike(judged: Sequence[Judged]) -> list[Judged]:
         if one.run.block is not None and any(doubt.kind == OVERSLEEP for doubt in one.doubts)
     }
     return [
-        _with_time_asked(one) if one.run.origin in late and one.asked else one for one in judged
+        replace(judge(one.run, nominal=True), identity=one.identity)
+        if one.run.origin in late and one.run.computation_time_s
+        else one
+        for one in judged
     ]
 
 
-def _with_time_asked(judged: Judged) -> Judged:
-    remaining = tuple(
-        replace(doubt, refuses=()) if doubt.kind == OVERSLEEP else doubt for doubt in judged.doubts
-    )
-    responses = {**judged.responses, **judged.asked}
-    return replace(judged, responses=responses, doubts=remaining, nominal=True)
-
-
-def _figure(
-    name: str,
-    column: str,
-    jobs: Sequence[Mapping[str, float | None]],
-    against: Iterable[Doubt],
-) -> IoFigure:
-    values = [value for row in jobs if (value := row[column]) is not None]
-    values = values if len(values) == len(jobs) else []
+def _figure(name: str, jobs: Sequence[float | None], against: Iterable[Doubt]) -> IoFigure:
+    known = [value for value in jobs if value is not None]
+    values = known if len(known) == len(jobs) else []
     refused = (f"{doubt.kind}: {doubt.reason}" for doubt in against if name in doubt.refuses)
     reason = (next(refused, None) if values else None) or cannot_be(name, values)
     return IoFigure(fmean(values) if reason is None else None, reason, tuple(values))
 
 
-def _job_epochs(run: IoRun) -> list[list[list[Epoch]]]:
-    jobs: dict[int, dict[int, list[Epoch]]] = defaultdict(lambda: defaultdict(list))
-    for epoch in sorted(run.epochs, key=lambda epoch: (epoch.number, epoch.rank, epoch.block)):
-        jobs[epoch.number][epoch.rank].append(epoch)
-    return [list(ranks.values()) for ranks in jobs.values()]
-
-
-def _job_figures(job: Sequence[Sequence[Epoch]], run: IoRun) -> dict[str, float | None]:
+def _job_figures(
+    job: Sequence[Sequence[Epoch]], run: IoRun, *, nominal: bool
+) -> dict[str, float | None]:
     """Return means over ranks of shares, sums of rates; None without counted bytes."""
-    ranks = [_rank_figures(blocks, run) for blocks in job]
+    ranks = [_rank_figures(blocks, run, nominal=nominal) for blocks in job]
     result: dict[str, float | None] = {}
     for name in ranks[0]:
         known = [value for figures in ranks if (value := figures[name]) is not None]
@@ -173,44 +143,48 @@ def _job_figures(job: Sequence[Sequence[Epoch]], run: IoRun) -> dict[str, float 
     mb = run.record_length_bytes / MIB
     for way in WAYS:
         result[f"mb_per_s_nominal_{way}"] = (result[f"samples_per_s_{way}"] or 0.0) * mb
+    # Some ranks only look at the device.
     looked = [block for blocks in job for block in blocks if block.device_read_bytes is not None]
+    counts = [block.device_read_bytes for block in looked]
     span_s = math.fsum(block.duration_s for block in looked)
-    count = sum(block.device_read_bytes or 0 for block in looked)
-    return result | {"device_mb_per_s": count / span_s / MIB if span_s > 0 else None}
+    return result | {"device_mb_per_s": _bytes_rate(counts, span_s) if span_s > 0 else None}
 
 
-def _rank_figures(blocks: Sequence[Epoch], run: IoRun) -> dict[str, float | None]:
-    batch, asked_s = run.batch_size, run.computation_time_s or 0.0
-    steps = [block.steps for block in blocks]
-    parts = [retained(block, run) for block in blocks]
+def _rank_figures(blocks: Sequence[Epoch], run: IoRun, *, nominal: bool) -> dict[str, float | None]:
+    asked_s = run.computation_time_s if nominal else None
+
+    def computed_s(block: Epoch, part: range) -> float:
+        clocked = block.compute_s[part.start : part.stop]
+        return math.fsum(clocked) if asked_s is None else len(part) * asked_s
+
+    def weighted(values: Iterable[float]) -> float:
+        return math.fsum(map(math.prod, zip(values, steps, strict=True))) / sum(steps)
+
+    batch, steps = run.batch_size, [block.steps for block in blocks]
+    kept = [(block, retained(block, run)) for block in blocks]
     wall_s = [block.duration_s for block in blocks]
     total_s = math.fsum(wall_s)  # checkpoints lie between blocks
     steady_s = [
         block.duration_s
         - math.fsum(time_s for at, time_s in enumerate(block.busy_s) if at not in part)
-        for block, part in zip(blocks, parts, strict=True)
+        for block, part in kept
     ]
-    retained_s = [
-        math.fsum(block.compute_s[part.start : part.stop])
-        for block, part in zip(blocks, parts, strict=True)
+    in_steady = [
+        _percent(computed_s(*one), span_s) for one, span_s in zip(kept, steady_s, strict=True)
     ]
-
-    def weighted(values: Iterable[float]) -> float:
-        return math.fsum(map(math.prod, zip(values, steps, strict=True))) / sum(steps)
-
+    in_total = math.fsum(computed_s(block, range(block.steps)) for block in blocks)
     counted = steps if run.dlio_counts_all else [count - DLIO_UNCOUNTED_STEPS for count in steps]
     dlio_s = wall_s if run.dlio_counts_all else steady_s
+    by_dlio = [_rate(count * batch, span_s) for count, span_s in zip(counted, dlio_s, strict=True)]
     barrier = 1 - _rate(math.fsum(math.fsum(block.busy_s) for block in blocks), total_s)
     return {
-        STEADY: weighted(map(_percent, retained_s, steady_s)),
-        ASKED[STEADY]: weighted(map(_percent, (len(part) * asked_s for part in parts), steady_s)),
-        WHOLE: _percent(math.fsum(math.fsum(block.compute_s) for block in blocks), total_s),
-        ASKED[WHOLE]: _percent(sum(steps) * asked_s, total_s),
-        "samples_per_s_steady": _rate(sum(map(len, parts)) * batch, math.fsum(steady_s)),
-        RATE: _rate(sum(steps) * batch, total_s),
-        "samples_per_s_dlio": weighted(
-            _rate(count * batch, span_s) for count, span_s in zip(counted, dlio_s, strict=True)
+        STEADY: weighted(in_steady),
+        WHOLE: _percent(in_total, total_s),
+        "samples_per_s_steady": _rate(
+            sum(len(part) for _, part in kept) * batch, math.fsum(steady_s)
         ),
+        RATE: _rate(sum(steps) * batch, total_s),
+        "samples_per_s_dlio": weighted(by_dlio),
         "first_step_share": _rate(blocks[0].load_s[0], total_s),
         "barrier_share": 0.0 if -ROUNDING <= barrier < 0 else barrier,
         "mb_per_s_read": _bytes_rate([block.rchar_bytes for block in blocks], total_s),
@@ -243,7 +217,7 @@ def _checkpoint(run: IoRun) -> IoFigure:
 def _identity(
     run: IoRun, jobs: Sequence[Mapping[str, float | None]], objections: Sequence[Doubt]
 ) -> Identity:
-    if not jobs or any(doubt.refuses == EVERY for doubt in objections):
+    if any(doubt.refuses == EVERY for doubt in objections):
         return Identity()
     steps, rest = fewest_steps(run)
     # DLIO averages both figures over blocks.
@@ -290,7 +264,6 @@ def record(judged: Judged) -> dict[str, Any]:
     run = judged.run
     return {
         **{one.name: getattr(run, one.name) for one in fields(run) if one.name not in OMITTED},
-        "kind": run.kind,
         "responses": {
             name: one if one.value is not None else replace(one, per_epoch=())
             for name, one in judged.responses.items()
@@ -334,7 +307,7 @@ def cannot_be(name: str, values: Sequence[float]) -> str | None:
 def overslept(run: IoRun) -> float | None:
     """Return the mean computation time relative to the configured one, if that is one time."""
     asked_s = run.computation_time_s
-    if not asked_s or not run.epochs or isinstance(run.params.get("computation_time"), Mapping):
+    if not asked_s or isinstance(run.params.get("computation_time"), Mapping):
         return None
     total_s = math.fsum(math.fsum(epoch.compute_s) for epoch in run.epochs)
     return total_s / sum(epoch.steps for epoch in run.epochs) / asked_s
@@ -352,7 +325,7 @@ def doubts(run: IoRun) -> Iterator[Doubt]:
                 EVERY,
             )
             break
-    if (state := next(_cache_contradictions(run), None)) is not None:
+    if state := _cache_contradiction(run):
         yield Doubt("cache", state, EVERY)
     yield from _too_few_steps(run)
     if not any(any(epoch.compute_s) for epoch in run.epochs):
@@ -390,21 +363,19 @@ def _too_few_steps(run: IoRun) -> Iterator[Doubt]:
         yield Doubt("insufficient_steps", "; ".join(reasons), WITHOUT_FIRST)
 
 
-def _cache_contradictions(run: IoRun) -> Iterator[str]:
+def _cache_contradiction(run: IoRun) -> str | None:
     state = str(run.params.get("cache", ""))
-    if state not in {"cold", "warm"}:
-        return
+    limits = {"cold": (0.0, COLD_AT_MOST), "warm": (WARM_AT_LEAST, 1.0)}
+    if state not in limits:
+        return None
+    least, most = limits[state]
+    needed = f"at most {most:.0%}" if state == "cold" else f"at least {least:.0%}"
     for number in sorted({epoch.number for epoch in run.epochs}):
         ranks = [epoch for epoch in run.epochs if epoch.number == number]
-        before = [rank.resident_before for rank in ranks if rank.resident_before is not None]
-        for share in before:
-            if share > COLD_AT_MOST if state == "cold" else share < WARM_AT_LEAST:
-                needed = (
-                    f"at most {COLD_AT_MOST:.0%}"
-                    if state == "cold"
-                    else (f"at least {WARM_AT_LEAST:.0%}")
-                )
-                yield (
+        for rank in ranks:
+            share = rank.resident_before
+            if share is not None and not least <= share <= most:
+                return (
                     f"cache={state}, but {share:.1%} of the data set was in memory at the start of "
                     f"epoch {number} ({needed})"
                 )
@@ -412,10 +383,11 @@ def _cache_contradictions(run: IoRun) -> Iterator[str]:
         if isinstance(size, int | float) and size > 0 and None not in counts:
             fetched = sum(count or 0 for count in counts)
             if limit := _fetch_limit(run, state, ranks, fetched, size):
-                yield (
+                return (
                     f"cache={state}, but epoch {number} fetched {fetched / size:.1%} of the data "
                     f"set from a device{limit}"
                 )
+    return None
 
 
 def _fetch_limit(

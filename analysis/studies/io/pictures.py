@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.plots.labels import fit, fitted, joined, minus, room_for
-from analysis.plots.marks import (
-    FOOT,
-    MUCH,
-    ROW,
-    bars,
-    ends_of,
-    known,
-    lines,
-    log_or_linear,
-    row_axes,
-)
+from analysis.plots.labels import fit, fitted, joined, room_for
+from analysis.plots.marks import FOOT, ROW, bars, ends_of, known, lines, row_axes
 from analysis.plots.page import Chart, Page, Plot, SmallPanels, fill, line
 from analysis.plots.scene import Scene, some
-from analysis.plots.style import DASHES, INK, MARKERS, SMALL, picture
-from analysis.terms import STOCK, Run
+from analysis.plots.style import INK, SMALL, picture
+from analysis.terms import Run
 
-from .design import common, configuration
-from .effects import layout_of
 from .figures import RATE, STEADY, WHOLE, describe_oversleep
-from .words import change_text
+from .study import common, configuration
 
 if TYPE_CHECKING:
     from analysis.plots.marks import Ends, Style
-    from analysis.stats.estimate import Mean
 
-    from .effects import Analysis
     from .study import Configuration, IoStudy
     from .terms import IoRun
-
-    Means = Mapping[tuple[str, ...], Mean]
 
 IO = frozenset({"io"})
 LOOKS: dict[str, Style] = {
@@ -48,7 +31,6 @@ LOOKS: dict[str, Style] = {
     STEADY: {"color": "#D55E00", "marker": "o", "markersize": 5.5, "markerfacecolor": "white"},
 }
 WORDS = {WHOLE: "over the whole epoch", STEADY: "without its first step, as in DLIO"}
-STATES = {"cold": "#0072B2", "warm": "#D55E00", "as_found": "#8c8c8c"}
 
 
 class IoPart(NamedTuple):
@@ -59,33 +41,19 @@ class IoPart(NamedTuple):
     title: str
     rows: Sequence[Configuration]
 
-    def section(
-        self, tall: float, draw: Callable[[Page, float], object], lines: Sequence[str] = ()
-    ) -> Chart:
-        return Chart(self.title, tall, draw, self.study.alike, lines, self.run)
+    def section(self, tall: float, draw: Callable[[Page, float], object]) -> Chart:
+        return Chart(self.title, tall, draw, self.study.alike, run=self.run)
 
 
 def parts_of(scene: Scene) -> list[IoPart]:
     parts = []
     for study in scene.io:
         run = next((run for run in scene.runs if run.origin == study.origin), None)
-        rows = [
-            row
-            for row in study.configurations
-            if row.tweakset == STOCK and row.responses[RATE].value is not None
-        ]
+        rows = [row for row in study.configurations if row.responses[RATE].value is not None]
         title = f"run {run.run_id}" if run else Path(study.origin).name or study.origin
-        if run is None:
-            rows.sort(key=_natural)
         if rows:
             parts.append(IoPart(study, run, title, rows))
     return some(parts, "no cell that reports its input was measured on the untouched machine")
-
-
-def _natural(row: Configuration) -> list[tuple[int, str]]:
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", row.name)
-    ]
 
 
 def notes_of(parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
@@ -107,63 +75,41 @@ def notes_of(parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
     return notes
 
 
-def _refused(parts: Sequence[IoPart]) -> str:
+def _refused(parts: Sequence[IoPart]) -> list[str]:
     every = [row.responses[STEADY] for part in parts for row in part.rows]
     reasons = [mean.missing or "" for mean in every if mean.value is None]
     kinds = joined(reason.partition(":")[0].replace("_", " ") for reason in reasons)
-    return (
-        f"No AU with {WORDS[STEADY]} in {len(reasons)} of {len(every)} configurations ({kinds}): "
-        "none is drawn."
-        if reasons
-        else ""
-    )
+    where = f"{len(reasons)} of {len(every)} configurations ({kinds})"
+    return [f"No AU with {WORDS[STEADY]} in {where}: none is drawn."] if reasons else []
 
 
-class LevelPanel(NamedTuple):
-    """A small panel of lines over levels: vertical axis, level names by place, lines, and range.
-
-    Rates are compared by ratios: without `most`, lines with equal relative loss are parallel,
-    however small the loss.
-    """
+class ProcessPanel(NamedTuple):
+    """Lines over numbers of processes: vertical axis, numbers, lines, and the axis' end."""
 
     label: str
-    levels: Mapping[float, str]
+    counts: Sequence[int]
     lines: Sequence[tuple[Style, Sequence[tuple[float, Ends]]]]
-    most: float | None
-    across: str = ""
-    head: str = ""
+    most: float
+    head: str
 
 
-SIDES = SmallPanels(2, above=0.1, tall=1.6, below=0.5, left=0.62, gap=0.25)
 COUNTS = SmallPanels(4, above=0.26, tall=1.15, below=0.5, left=0.5, gap=0.08)
 NOMINAL = {WHOLE: "mb_per_s_nominal_whole", STEADY: "mb_per_s_nominal_steady"}
 
 
-def _sides(
-    sheet: Page, top: float, sides: Sequence[LevelPanel], layout: SmallPanels = SIDES
-) -> None:
-    for side, panel in layout.draw(sheet, top, sides, grid="y"):
-        panel.text(
-            0.02,
-            fit(side.head, 2 * panel.wide + 0.4, SMALL) if side.head else "",
-            fontweight="bold",
-        )
+def _sides(sheet: Page, top: float, sides: Sequence[ProcessPanel]) -> None:
+    for side, panel in COUNTS.draw(sheet, top, sides, grid="y"):
+        if side.head:
+            text = fit(side.head, 2 * panel.wide + 0.4, SMALL)
+            panel.text(0.02, text, fontweight="bold")
         for style, points in side.lines:
             lines(panel.axes, points, style)
-        first, *_, last = side.levels
-        room = 0.1 * (last - first)
-        panel.axes.set(xlim=(first - room, last + room), xlabel=side.across, ylabel=side.label)
-        shown = fitted(side.levels.values(), panel.wide / len(side.levels) - 0.04, SMALL)
-        panel.axes.set_xticks(list(side.levels), [shown[name] for name in side.levels.values()])
-        if side.most is None:
-            low, high = (
-                end(known(ends for _, points in side.lines for _, ends in points))
-                for end in (min, max)
-            )
-            apart_by = max(1.0, 1.01 * MUCH * low / high) ** 0.5
-            log_or_linear(panel.axes, "y", low / apart_by, high * apart_by)
-        else:
-            panel.axes.set_ylim(0, side.most)
+        room = 0.1 * (side.counts[-1] - side.counts[0])
+        panel.axes.set(xlim=(side.counts[0] - room, side.counts[-1] + room), xlabel="processes")
+        panel.axes.set(ylim=(0, side.most), ylabel=side.label)
+        names = [*map(str, side.counts)]
+        shown = fitted(names, panel.wide / len(names) - 0.04, SMALL)
+        panel.axes.set_xticks(side.counts, [shown[name] for name in names])
 
 
 @picture(22, "Utilisation and throughput against processes", REPORTS=IO)
@@ -195,18 +141,16 @@ def io_processes(scene: Scene) -> Plot:
         sides = []
         for name, group in _groups(part).items():
             counts = [row.runs[0].processes for row in group]
-            names: dict[float, str] = {count: str(count) for count in counts}
             for label, responses, scale, most in kinds:
                 curves = []
                 for side, response in responses.items():
                     ends = [ends_of(row.responses[response], scale) for row in group]
                     curves.append((styles[side], list(zip(counts, ends, strict=True))))
                 head = name if scale == 1.0 else ""
-                sides.append(LevelPanel(label, names, curves, most, "processes", head))
-        draw = partial(_sides, sides=sides, layout=COUNTS)
-        sections.append(part.section(COUNTS.height(len(sides)), draw))
+                sides.append(ProcessPanel(label, counts, curves, most, head))
+        sections.append(part.section(COUNTS.height(len(sides)), partial(_sides, sides=sides)))
     nominal = "Nominal: samples times the mean record length, as DLIO counts; 1 GiB = 2^30 bytes."
-    return Plot(lead, sections, legend, [*notes_of(parts), _refused(parts), nominal])
+    return Plot(lead, sections, legend, [*notes_of(parts), *_refused(parts), nominal])
 
 
 def _groups(part: IoPart) -> dict[str, list[Configuration]]:
@@ -295,75 +239,3 @@ def shares_of(runs: Iterable[IoRun]) -> dict[str, float | None]:
         name: None if part is None else 100 * part / total_s
         for name, part in (parts | {"rest": total_s - known_s}).items()
     }
-
-
-PAIR = ("format", "cache")
-RESPONSES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whole epoch"}
-
-
-@picture(4, "Format and page cache together", REPORTS=IO)
-def io_format_cache(scene: Scene) -> Plot:
-    """Cost of a cold cache per format: high if reading is the bottleneck, none if decoding is."""
-    every = [
-        (part, analysis, layout_of(part.study.cells, analysis.response).means(*PAIR))
-        for part in parts_of(scene)
-        for analysis in part.study.analyses
-        if analysis.response in RESPONSES
-    ]
-    reasons = joined(analysis.refusal for _, analysis, _ in every if analysis.refusal)
-    rows = [
-        (part, analysis, means)
-        for part, analysis, means in every
-        if analysis.findings
-        and 0 < len(means) == math.prod(len(analysis.factors.get(name, ())) for name in PAIR)
-    ]
-    some(rows, reasons or "format and cache were not varied in all combinations")
-    lead = (
-        "Each line is a state of the page cache. Parallel lines: a cold cache costs every format "
-        "the same (of samples/s, the same share). Lines that meet: that format is limited by "
-        "decoding, so a faster disk does not help."
-    )
-    states = dict.fromkeys(state for *_, means in rows for _, state in means)
-    looks: dict[str, Style] = {
-        state: {
-            "color": STATES.get(state, INK),
-            "marker": MARKERS[at % len(MARKERS)],
-            "linestyle": DASHES[at % len(DASHES)],
-        }
-        for at, state in enumerate(states)
-    }
-    legend = [line(state.replace("_", " "), markersize=5, **look) for state, look in looks.items()]
-    sections = []
-    for part in dict.fromkeys(id(part) for part, *_ in rows):
-        own = [row for row in rows if id(row[0]) == part]
-        sides = [_formats(analysis.response, means, looks) for _, analysis, means in own]
-        texts = [_interaction(analysis) for _, analysis, _ in own]
-        drawn = partial(_sides, sides=sides)
-        sections.append(own[0][0].section(SIDES.height(len(sides)), drawn, lines=texts))
-    note = (
-        "Means over whatever else was varied; bars: 95 % of the mean, by Student's t over blocks."
-    )
-    return Plot(lead, sections, legend, [note])
-
-
-def _interaction(analysis: Analysis) -> str:
-    steps = [
-        f"{step.name} {change_text(analysis.response, step)}"
-        for effect in analysis.findings
-        if effect.factors == PAIR and effect.shown
-        for step in effect.steps
-    ]
-    none = "no interaction of format and cache shown"
-    return minus(f"{RESPONSES[analysis.response]}: {'; '.join(steps) or none}.")
-
-
-def _formats(response: str, means: Means, looks: Mapping[str, Style]) -> LevelPanel:
-    formats, states = (list(dict.fromkeys(levels[side] for levels in means)) for side in (0, 1))
-    curves: list[tuple[Style, list[tuple[float, Ends]]]] = []
-    for at, state in enumerate(states):
-        shift = (at - (len(states) - 1) / 2) * 0.08
-        points = [(x + shift, ends_of(means[name, state])) for x, name in enumerate(formats)]
-        curves.append(({"markersize": 5, **looks[state]}, points))
-    highest = 1.08 * max(known(ends for _, points in curves for _, ends in points))
-    most = None if response == RATE else highest
-    return LevelPanel(RESPONSES[response], dict(enumerate(formats)), curves, most)

@@ -41,9 +41,7 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
     varied = {name for name, times in carried.items() if times > 1 or len(reporting) <= FEW}
     own_cells = [cell for cell in run.cells if cell.workload in reporting]
     refused += lost_cells(run, own_cells)
-    for cell in own_cells:
-        if cell.outcome != "measured":
-            continue
+    for cell in (cell for cell in own_cells if cell.outcome == "measured"):
         try:
             must_be_in_force(run.tweaksets[cell.tweakset], [cell])
             must_not_contradict([cell])
@@ -55,16 +53,11 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
                 str(cell.reading or f"{run.origin}: {cell.id} reports nothing about its input.")
             )
             continue
-        params, named = run.workloads[cell.workload].params, _named_parameters(cell.workload)
-        asked = {name: value for name, value in params.items() if name in named or name in varied}
-        own = replace(
-            cell.reading.run,
-            params={**params, "seed": run.design.seed},
-            overrides={
-                **asked,
-                **{name: value for name, value in named.items() if name not in asked},
-            },
-        )
+        named, params = _named_parameters(cell.workload), run.workloads[cell.workload].params
+        every = {**params, **named, **params}
+        asked = {name: value for name, value in every.items() if name in {*named, *varied}}
+        params = {**params, "seed": run.design.seed}
+        own = replace(cell.reading.run, params=params, overrides=asked)
         result.append(replace(cell.reading, run=own))
     return result
 
@@ -159,15 +152,12 @@ def _complete(part: Part, epochs: list[Epoch], processes: int) -> None:
 
 def _whole_epochs(part: Part, epochs: list[Epoch], steps: int | None, *, capped: bool) -> None:
     last = max(epoch.number for epoch in epochs)
-    for epoch in epochs:
-        if (
-            steps is not None
-            and epoch.steps != steps
-            and not (capped and epoch.number == last and epoch.steps < steps)
-        ):
+    for epoch in epochs if steps is not None else ():
+        is_cut = capped and epoch.number == last and epoch.steps < (steps or 0)
+        if epoch.steps != steps and not is_cut:
             part.refuse(
-                f"gives {steps} steps per epoch, but epoch {epoch.number} of rank {epoch.rank} "
-                f"has {epoch.steps}"
+                f"gives {steps} steps per epoch, but epoch {epoch.number} of rank {epoch.rank} has "
+                f"{epoch.steps}"
             )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 MIB = 2.0**20
 GIB = 2.0**30
@@ -19,12 +18,11 @@ class Epoch:
     """One stretch of steps of one rank; lists are in step order and equally long, times in seconds.
 
     `load_s` is the wait for each batch, `compute_s` the emulated computation as measured,
-    `barrier_s` the wait for the other ranks (in neither). `proc_s` is load and computation together
-    if the source clocked it. `start_s` and `end_s` are on one clock for all ranks of the run. A
-    checkpoint by steps ends a `block`; otherwise the epoch is one. Bytes are those of the rank and
-    its readers (`rchar_bytes` requested, `read_bytes` fetched from a device), `device_read_bytes`
-    those of the whole machine; `resident_*` is the fraction of the data set in the page cache,
-    `locked` whether all of it was locked there. None is unrecorded.
+    `barrier_s` the wait for the other ranks (in neither), `proc_s` load and computation together if
+    the source clocked it. All ranks have one clock. A checkpoint by steps ends a `block`; otherwise
+    the epoch is one. `rchar_bytes` were requested by the rank and its readers, `read_bytes` fetched
+    from a device, `device_read_bytes` by the whole machine; `resident_*` is the fraction of the
+    data set in the page cache, `locked` whether all of it was locked there. None is unrecorded.
     """
 
     number: int
@@ -68,10 +66,9 @@ class Checkpoint:
 class IoRun:
     """One run: `processes` ranks that read a data set epoch by epoch.
 
-    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only
-    generated data. `read_threads` are reader processes per rank. `record_length_bytes` is the
-    nominal mean. `params` are all parameters under DLIO's names, `overrides` those requested by
-    name, `dataset` the known facts about the data set, `reported` the source's own figures.
+    `epochs` are of all ranks, in the order of epoch, block and rank. `read_threads` are reader
+    processes per rank. `params` are all parameters under DLIO's names, `overrides` those requested
+    by name, `reported` the source's own figures.
     `dlio_counts_all` is DLIO 2.0.0's method (all steps over all time), which later versions
     replaced by S - 2 steps over the time of S - 1.
     """
@@ -100,10 +97,6 @@ class IoRun:
     tweakset: str = "stock"
     block: int | None = None
     order: int | None = None
-
-    @property
-    def kind(self) -> Literal["training", "generation"]:
-        return "training" if self.epochs else "generation"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, io_format_cache, io_processes, pictures
+from analysis.plots import fitting, io_processes, pictures
 from analysis.plots.scene import Scene, scene_of
 from analysis.studies.io import answers
 from analysis.studies.io import pictures as io
@@ -73,9 +73,9 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 def test_pictures_come_only_with_a_run_that_reported_its_input(
     scene: Scene, drawings: dict[str, Figure]
 ) -> None:
-    """Some need more than a run: several numbers of processes, or several blocks."""
+    """One needs more than a run: several numbers of processes."""
     other = from_json(saved_run(), "other.json")
-    assert set(NAMES) == {"io_processes", "io_bottleneck", "io_format_cache"}
+    assert set(NAMES) == {"io_processes", "io_bottleneck"}
     assert {name: faults(figure) for name, figure in drawings.items()} == {
         name: [] for name in NAMES
     }
@@ -84,7 +84,6 @@ def test_pictures_come_only_with_a_run_that_reported_its_input(
     for name in NAMES:
         assert "input" in refusal(pictures()[name], scene_of([other]))
     assert "several numbers of processes" in refusal(io_processes, scene_with(MadeIo()))
-    assert refusal(io_format_cache, scene_with(replace(MADE, blocks=1)))
 
 
 def test_of_a_refused_utilisation_nothing_is_drawn() -> None:
@@ -166,10 +165,6 @@ def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> N
     files = {name for name, outcome in drawn.items() if not outcome.startswith("not drawn: ")}
     assert files == {"io_processes", "io_bottleneck"}
     assert all((tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in files)
-    assert drawn.keys() - files == {"io_format_cache"}
     text = said(io_processes.draw(scene))
     assert "4 runs of torch" in text
     assert "ran once" in text
-
-
-# DLIO's own folders

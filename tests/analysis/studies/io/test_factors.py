@@ -16,11 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.stats.effect import holm
-from analysis.studies.io.design import factors_of
-from analysis.studies.io.effects import Analysis, EffectStep, IoEffect, analyse
+from analysis.studies.io.answers import reversals
 from analysis.studies.io.figures import IoFigure, Judged, judge
-from analysis.studies.io.study import mean_of
-from analysis.studies.io.words import reversals
+from analysis.studies.io.study import (
+    Analysis,
+    EffectStep,
+    analyse,
+    factors_of,
+    levels_of,
+    mean_of,
+)
 from tests.made_io import MadeIo, io_runs
 
 if TYPE_CHECKING:
@@ -47,31 +52,38 @@ def analysis_of(made: MadeIo, response: str = RATE) -> Analysis:
     return analyse([judge(run) for run in io_runs(made)], response)
 
 
-def effects_of(made: MadeIo, response: str = RATE) -> dict[tuple[str, ...], IoEffect]:
-    return {one.factors: one for one in analysis_of(made, response).findings}
+Effects = dict[tuple[str, ...], list[EffectStep]]
 
 
-def clearest(effect: IoEffect) -> EffectStep:
+def effects_in(analysis: Analysis) -> Effects:
+    """Return the steps of each effect, by its factors."""
+    found: Effects = {}
+    for step in analysis.steps:
+        found.setdefault(step.factors, []).append(step)
+    return found
+
+
+def named(effects: Effects) -> set[tuple[str, ...]]:
+    return {factors for factors, steps in effects.items() if any(step.shown for step in steps)}
+
+
+def clearest(steps: Sequence[EffectStep]) -> EffectStep:
     """Return the largest step that is shown, else that with the smallest p."""
-    shown = [step for step in effect.steps if step.shown]
+    shown = [step for step in steps if step.shown]
     if shown:
         return max(shown, key=lambda step: abs(step.value))
-    return min(effect.steps, key=lambda step: step.p)
+    return min(steps, key=lambda step: step.p)
 
 
 def test_an_effect_that_is_there_is_found_at_its_size() -> None:
     """Cell scatter 1 %, 5 blocks, stock and copy: raw to png is e^-1.2 warm, e^-0.9 on average."""
-    found = effects_of(MADE)
-    assert {factors for factors, one in found.items() if one.shown} == {
-        ("format",),
-        ("cache",),
-        ("format", "cache"),
-    }
+    found = effects_in(analysis_of(MADE))
+    assert named(found) == {("format",), ("cache",), ("format", "cache")}
     png = clearest(found["format",])
     assert (png.name, png.n) == ("raw → png", 5)
     assert png.low < math.expm1(-1.2 + 0.3) < png.high
     assert png.high - png.low < 0.02
-    steps = {step.name: step for step in found["format", "cache"].steps}
+    steps = {step.name: step for step in found["format", "cache"]}
     both = steps["raw → png, cold → warm"]
     assert both.low < math.expm1(-0.6) < both.high
 
@@ -91,14 +103,14 @@ def test_a_step_is_a_paired_t_over_blocks() -> None:
             for block in range(1, 6)
         ]
     ).reshape(5, 3, 2)
-    found = {one.factors: one for one in analyse(cells, RATE).findings}
+    found = effects_in(analyse(cells, RATE))
     hand = {
         ("format",): [y[:, at].mean(1) - y[:, 0].mean(1) for at in (1, 2)],
         ("cache",): [y[:, :, 1].mean(1) - y[:, :, 0].mean(1)],
         ("format", "cache"): [y[:, at, 1] - y[:, at, 0] - y[:, 0, 1] + y[:, 0, 0] for at in (1, 2)],
     }
     for factors, each in hand.items():
-        for step, changes in zip(found[factors].steps, each, strict=True):
+        for step, changes in zip(found[factors], each, strict=True):
             ends = (
                 np.mean(changes),
                 *scipy.stats.t.interval(
@@ -107,19 +119,17 @@ def test_a_step_is_a_paired_t_over_blocks() -> None:
             )
             assert (step.value, step.low, step.high) == pytest.approx(tuple(map(math.expm1, ends)))
             assert step.p == pytest.approx(scipy.stats.ttest_1samp(changes, 0).pvalue)
-    smallest = [len(one.steps) * min(step.p for step in one.steps) for one in found.values()]
-    assert [one.p_adjusted for one in found.values()] == pytest.approx(
-        holm([min(1.0, p) for p in smallest])
-    )
+    smallest = [len(steps) * min(step.p for step in steps) for steps in found.values()]
+    adjusted = [min(step.p_adjusted or 0.0 for step in steps) for steps in found.values()]
+    assert adjusted == pytest.approx(holm([min(1.0, p) for p in smallest]))
 
 
 def test_two_blocks_are_refused_and_incomplete_ones_not_counted() -> None:
     for blocks in (1, 2):
         few = analysis_of(replace(MADE, blocks=blocks, tweaksets=("stock",)))
-        assert (f"{blocks} block" in few.refusal, few.findings) == (True, ())
+        assert (f"{blocks} block" in few.refusal, few.steps) == (True, ())
     small = MadeIo(tweaksets=("stock",), lost=[({"format": "raw", "cache": "cold"}, "stock", 2)])
-    (cache,) = [one for one in analysis_of(small).findings if one.factors == ("cache",)]
-    assert clearest(cache).n == 4
+    assert effects_in(analysis_of(small))["cache",][0].n == 4
     twice = replace(
         small,
         lost=[
@@ -130,7 +140,7 @@ def test_two_blocks_are_refused_and_incomplete_ones_not_counted() -> None:
     )
     refused = analysis_of(twice)
     assert any(note.startswith("cache") and "3 blocks" in note for note in refused.notes)
-    assert ("cache",) not in {one.factors for one in refused.findings}
+    assert ("cache",) not in effects_in(refused)
 
 
 def test_one_factor_at_a_time_yields_main_effects_alone() -> None:
@@ -140,7 +150,7 @@ def test_one_factor_at_a_time_yields_main_effects_alone() -> None:
         if sum(run.overrides[name] != base for name, base in BASE.items()) <= 1
     ]
     found = analyse([judge(run) for run in runs], RATE)
-    assert {one.factors for one in found.findings} == {("format",), ("read_threads",), ("cache",)}
+    assert effects_in(found).keys() == {("format",), ("read_threads",), ("cache",)}
     assert sum("cannot be estimated" in note for note in found.notes) == 3
 
 
@@ -159,7 +169,8 @@ def design(**levels: Sequence[object]) -> list[IoRun]:
 def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
     """By size, or plainest first; two parameters that always agree are one; implied ones none."""
     runs = design(read_threads=(16, 2, 1), format=("png", "hdf5", "raw"))
-    assert [*factors_of(runs).levels.values()] == [["1", "2", "16"], ["raw", "hdf5", "png"]]
+    factors, _ = factors_of(levels_of(runs))
+    assert [*factors.values()] == [["1", "2", "16"], ["raw", "hdf5", "png"]]
     twins = [
         replace(
             run,
@@ -167,16 +178,14 @@ def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
         )
         for run in design(format=("raw", "png"))
     ]
-    assert (len(factors_of(twins).levels), factors_of(twins).same) == (
-        1,
-        [("transfer_size", "format")],
-    )
+    factors, same = factors_of(levels_of(twins))
+    assert (len(factors), same) == (1, {"transfer_size": "format"})
     models = [
         replace(run, model=name, batch_size=size)
         for name, size in (("unet3d", 7), ("resnet50", 400))
         for run in design(format=("raw", "png"))
     ]
-    assert list(factors_of(models).levels) == ["model", "format"]
+    assert [*factors_of(levels_of(models))[0]] == ["model", "format"]
 
 
 def test_reading_moved_into_the_first_step_is_hidden_not_saved() -> None:
@@ -218,7 +227,7 @@ def test_a_mean_is_of_present_values_with_its_interval_in_range(values: list[flo
         )
 
 
-def test_an_extra_job_beside_a_full_design_is_left_out_and_named() -> None:
+def test_an_extra_job_beside_a_design_changes_no_other_effect() -> None:
     """The job writes checkpoints at half speed: the cache's effect on raw is the readers' alone."""
     lone = MadeIo(
         factors={
@@ -230,11 +239,12 @@ def test_an_extra_job_beside_a_full_design_is_left_out_and_named() -> None:
         gain=lambda *_: -0.7,
     )
     design = [replace(run, params={**run.params, "checkpoint": "off"}) for run in io_runs(MADE)]
-    found = analyse([judge(run) for run in (*design, *io_runs(lone))], RATE)
-    assert list(found.factors) == ["format", "read_threads", "cache"]
-    assert any("checkpoint on" in note for note in found.notes)
-    assert [one.steps for one in found.findings] == [
-        one.steps for one in analysis_of(MADE).findings
+    found = effects_in(analyse([judge(run) for run in (*design, *io_runs(lone))], RATE))
+    alone = effects_in(analysis_of(MADE))
+    (step,) = found.pop(("checkpoint",))
+    assert step.low < math.expm1(-0.7) < step.high
+    assert [[step.value for step in steps] for steps in found.values()] == [
+        pytest.approx([step.value for step in steps]) for steps in alone.values()
     ]
 
 
@@ -288,17 +298,14 @@ def test_without_effects_at_most_one_design_in_twenty_names_one(scatter: str, bl
         {"format": ("raw", "hdf5", "npz", "png", "tfrecord"), "cache": ("cold", "warm")}, blocks
     )
     rng = np.random.default_rng(7)
-    found = [analyse(answered(cells, SCATTER[scatter], rng), RATE).findings for _ in range(designs)]
-    assert sum(any(one.shown for one in each) for each in found) <= scipy.stats.binom.ppf(
-        0.99, designs, 0.05
-    )
+    found = [
+        effects_in(analyse(answered(cells, SCATTER[scatter], rng), RATE)) for _ in range(designs)
+    ]
+    assert sum(bool(named(each)) for each in found) <= scipy.stats.binom.ppf(0.99, designs, 0.05)
     low, high = scipy.stats.binom.interval(0.99, designs, 0.05)
     missed = {
         factors: sum(
-            not clearest(one).low <= 0 <= clearest(one).high
-            for each in found
-            for one in each
-            if one.factors == factors
+            not clearest(each[factors]).low <= 0 <= clearest(each[factors]).high for each in found
         )
         for factors in (("format",), ("cache",), ("format", "cache"))
     }
@@ -321,11 +328,12 @@ def test_five_blocks_mostly_find_a_format_3_5_scatters_away() -> None:
     )
     rng = np.random.default_rng(5)
     found = [
-        next(one for one in analyse(made, RATE).findings if one.factors == ("format",))
-        for made in (answered(cells, SCATTER["all alike"], rng, slower) for _ in range(designs))
+        effects_in(analyse(answered(cells, SCATTER["all alike"], rng, slower), RATE))["format",]
+        for _ in range(designs)
     ]
     low, high = scipy.stats.binom.interval(0.99, designs, 0.8)
-    assert low <= sum(one.shown for one in found) <= high
-    assert {clearest(one).name for one in found if one.shown} == {"raw → tfrecord"}
-    missed = sum(not one.steps[-1].low <= math.expm1(size) <= one.steps[-1].high for one in found)
+    shown = [clearest(steps) for steps in found if clearest(steps).shown]
+    assert low <= len(shown) <= high
+    assert {step.name for step in shown} == {"raw → tfrecord"}
+    missed = sum(not steps[-1].low <= math.expm1(size) <= steps[-1].high for steps in found)
     assert missed <= scipy.stats.binom.ppf(0.99, designs, 0.05)

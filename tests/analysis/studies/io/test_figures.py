@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,9 +20,8 @@ LOADS = [1.0, *[0.01] * 19]  # 20 steps of 0.1 s computation; the first batch ta
 
 
 def value(run: IoRun, name: str) -> float:
-    found = judge(run).formula(name)
-    assert found is not None
-    return found
+    """Return the formula's result, valid or not."""
+    return fmean(judge(run).responses[name].per_epoch)
 
 
 def why(run: IoRun, name: str) -> str:

@@ -13,10 +13,9 @@ import pytest
 from analysis.__main__ import main
 from analysis.compare import CompareOptions, compare
 from analysis.load import from_json
-from analysis.studies.io.design import common, configuration, factors_of
 from analysis.studies.io.figures import judge
 from analysis.studies.io.saved import judged_of
-from analysis.studies.io.study import study
+from analysis.studies.io.study import common, configuration, factors_of, levels_of, study
 from tests.made_io import MadeIo, saved_io
 from tests.made_io import io_runs as made_runs
 
@@ -93,7 +92,8 @@ def test_the_default_level_is_a_level_although_no_name_has_it() -> None:
     """Names omit defaults (npz, cold); factors and configurations still have both levels."""
     text = json.dumps(saved_io(MADE)).replace(":format=npz", "").replace(":cache=cold", "")
     runs = io_runs(from_json(json.loads(text), "run.json"), [])
-    assert factors_of(runs).levels == {"format": ["raw", "npz"], "cache": ["cold", "warm"]}
+    factors, _ = factors_of(levels_of(runs))
+    assert factors == {"format": ["raw", "npz"], "cache": ["cold", "warm"]}
     assert {configuration(run, common(runs)) for run in runs} == {
         "raw · cold",
         "raw · warm",
@@ -198,8 +198,8 @@ def test_the_command_on_a_page_and_for_programs(
         "samples_per_s_whole",
     }
     assert said["caches"]["raw · cold"]["before_high"] == 0.0
-    assert told["pictures"]["io_format_cache"] == "pictures/io_format_cache.png"
-    assert (tmp_path / "pictures/io_format_cache.png").stat().st_size > 10_000
+    assert told["pictures"]["io_bottleneck"] == "pictures/io_bottleneck.png"
+    assert (tmp_path / "pictures/io_bottleneck.png").stat().st_size > 10_000
 
 
 # Reports against themselves or against each other.
