@@ -12,18 +12,18 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypedDict, TypeGuard
+from typing import Any, NamedTuple, TypedDict, TypeGuard
 
 import yaml
+from msgspec import Struct, structs
 
 from analysis.files import read_whole
 from analysis.formats.checked import Part
 from analysis.plain import one_line
 from analysis.terms import Unreadable
-from control.saved import Count, Duration, Positive
+from control.saved import Count, Duration, Ordinal, Positive
 
 from .terms import (
     EXCLUDED_END_STEPS,
@@ -38,7 +38,6 @@ from .terms import (
 SUMMARY = "summary.json"
 HYDRA_FILES = ("hydra.yaml", "overrides.yaml")
 DAMAGED = "it was damaged or cut short: run DLIO again, or copy the folder from its source"
-STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
 STAMPED = re.compile(r"\d{4}(-\d\d){5}")
 BLOCK = re.compile(r"block(\d+)")
 CHECKPOINT = re.compile(r"(?:save_)?ckpt(\d+)")
@@ -50,29 +49,34 @@ OLD_NAMES = {
     "record_length_resize": "record_length_bytes_resize",
     "model_size": "model_size_bytes",
 }
-DEFAULTS: Mapping[str, object] = {
-    "format": "tfrecord",
-    "num_files_train": 8,
-    "num_samples_per_file": 1,
-    "record_length_bytes": 65536,
-    "record_length_bytes_stdev": 0,
-    "batch_size": 1,
-    "read_threads": 1,
-    "prefetch_size": 0,
-    "file_shuffle": "off",
-    "sample_shuffle": "off",
-    "epochs": 1,
-    "computation_time": 0.0,
-    "exclude_start_steps": EXCLUDED_START_STEPS,
-    "exclude_end_steps": EXCLUDED_END_STEPS,
-}
+
+
+class Parameters(Struct):
+    """The parameters that must be of a type, with DLIO's defaults; others are taken as they are."""
+
+    format: Any = "tfrecord"
+    num_files_train: Count = 8
+    num_samples_per_file: Count = 1
+    record_length_bytes: Positive = 65536.0
+    record_length_bytes_stdev: Any = 0
+    batch_size: Ordinal = 1
+    read_threads: Count = 1
+    prefetch_size: Count = 0
+    file_shuffle: Any = "off"
+    sample_shuffle: Any = "off"
+    epochs: Any = 1
+    computation_time: Any = 0.0
+    exclude_start_steps: Count = EXCLUDED_START_STEPS
+    exclude_end_steps: Count = EXCLUDED_END_STEPS
 
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
+    """Read the runs below a folder; skip those that only generated data."""
     runs = []
     for folder in folders_under(path):
         try:
-            runs.append(run_of(folder))
+            config = _config_of(folder)
+            runs += [] if config.only_generates else [run_of(folder, config)]
         except Unreadable as error:
             refused.append(one_line(error))
     return sorted(runs, key=lambda run: run.started_utc or "")
@@ -105,87 +109,72 @@ def _candidates(path: Path) -> Iterator[Path]:
             yield Path(where)
 
 
-def run_of(folder: Path) -> IoRun:
-    config = _config_of(folder)
+def run_of(folder: Path, config: Config) -> IoRun:
     path = folder / SUMMARY
-    summary, processes = Part({}, str(path)), 1
-    epochs: tuple[Epoch, ...] = ()
-    checkpoints: tuple[Checkpoint, ...] = ()
-    if path.is_file():
-        summary = _json_of(path)
-        processes = summary.field("num_accelerators", Count)
-        summary.read(Summary)
-        epochs, checkpoints = _trained(folder, summary, processes, config)
-    elif not config.only_generates:  # for that, 2.0.0 writes only configuration and log
+    if not path.is_file():
         raise Unreadable(
             f"{path}: missing; DLIO writes it at the end, so the run did not finish, or the "
             "folder was not copied completely."
         )
-    about, params = summary.value, config.params
-    computation = params["computation_time"]
-    computation_s = computation.get("mean") if isinstance(computation, Mapping) else computation
-    start_steps, end_steps = EXCLUDED_START_STEPS, EXCLUDED_END_STEPS
-    if not config.old:  # 2.0.0 has no other mode
-        start_steps, end_steps = (config.whole(f"exclude_{end}_steps") for end in ("start", "end"))
-    size, threads = config.whole("prefetch_size"), config.whole("read_threads")
+    summary = _json_of(path)
+    processes = summary.field("num_accelerators", Count)
+    known = summary.read(Summary)
+    files = _rank_files(folder, processes)
+    epochs = sorted(
+        (epoch for rank in files for epoch in _epochs_of(*rank)),
+        key=lambda one: (one.number, one.block, one.rank),
+    )
+    if not epochs:
+        raise Unreadable(
+            f"{path}: neither generated data nor has steps in {files[0][1].name}, so there is "
+            "nothing to analyse."
+        )
+    if len(files) < processes:
+        ranks = ", ".join(str(rank) for rank, *_ in files)
+        raise Unreadable(
+            f"{folder}: {processes} ranks ran, but there are step lists of {ranks} only; copy "
+            "every <rank>_output.json."
+        )
+    metric = known.get("metric") or {}
+    size_gb = metric.get("checkpoint_size_GB")
+    checkpoints = _checkpoints_of(files[0][2], size_gb * GIB if _is_number(size_gb) else None)
+    about, computation_s = config.about, config.about.computation_time
+    if isinstance(computation_s, Mapping):
+        computation_s = computation_s.get("mean")
+    is_known = _is_number(computation_s) and 0 <= computation_s < math.inf
+    size, threads = about.prefetch_size, about.read_threads
     return IoRun(
         origin=str(folder),
         id=_name(folder, processes),
-        model=config.workload or str(params.get("model") or "unknown"),
+        model=config.workload or str(config.params.get("model") or "unknown"),
         engine="dlio",
         engine_version="2.0.0 of PyPI" if config.old else None,
         dlio_counts_all=config.old,
         processes=processes,
-        batch_size=config.whole("batch_size", 1),
+        batch_size=about.batch_size,
         read_threads=threads,
         prefetch_factor=math.ceil(size / threads) if size and threads else PREFETCH_FACTOR,
-        computation_time_s=float(computation_s)
-        if _is_number(computation_s) and 0 <= computation_s < math.inf
-        else None,
-        record_length_bytes=Part(params, config.origin).field("record_length_bytes", Positive),
-        epochs=epochs,
-        excluded_start_steps=start_steps,
-        excluded_end_steps=end_steps,
+        computation_time_s=float(computation_s) if is_known else None,
+        record_length_bytes=about.record_length_bytes,
+        epochs=tuple(epochs),
+        # 2.0.0 has no other mode.
+        excluded_start_steps=EXCLUDED_START_STEPS if config.old else about.exclude_start_steps,
+        excluded_end_steps=EXCLUDED_END_STEPS if config.old else about.exclude_end_steps,
         checkpoints=checkpoints,
-        params=params,
+        params=config.params,
         overrides={
             key: value
             for key, value in config.overrides.items()
             if key == CHECKPOINTS or not key.startswith(NO_FACTORS)
         },
         dataset={
-            "format": params["format"],
-            "files": config.whole("num_files_train"),
-            "samples_per_file": config.whole("num_samples_per_file"),
+            "format": about.format,
+            "files": about.num_files_train,
+            "samples_per_file": about.num_samples_per_file,
         },
-        reported=about.get("metric") or {},
-        started_utc=_started_of(folder, summary),
+        reported=metric,
+        started_utc=_moment(summary, "start").isoformat() if known.get("start") else None,
     )
-
-
-def _trained(
-    folder: Path, summary: Part, processes: int, config: Config
-) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
-    metric = summary.value.get("metric") or {}
-    files = _rank_files(folder, processes)
-    epochs = sorted(
-        (epoch for rank in files for epoch in _epochs_of(*rank)),
-        key=lambda one: (one.number, one.block, one.rank),
-    )
-    if not epochs and not config.only_generates:
-        raise Unreadable(
-            f"{folder / SUMMARY}: neither generated data nor has steps in {files[0][1].name}, so "
-            "there is nothing to analyse."
-        )
-    if epochs and len(files) < processes:
-        ranks = ", ".join(str(rank) for rank, *_ in files)
-        raise Unreadable(
-            f"{folder}: {processes} ranks ran, but there are step lists of {ranks} only; copy "
-            "every <rank>_output.json."
-        )
-    size_gb = metric.get("checkpoint_size_GB")
-    checkpoints = _checkpoints_of(files[0][2], size_gb * GIB if _is_number(size_gb) else None)
-    return tuple(epochs), checkpoints
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -224,31 +213,21 @@ def _inner(part: Part, name: str) -> Part:
     return part.at(name)
 
 
-@dataclass
-class Config:
+class Config(NamedTuple):
     """The parameters of one run, and its overrides: DLIO's dotted key without `workload.` → text.
 
     `old`: DLIO 2.0.0 from PyPI ran.
     """
 
-    params: Mapping[str, object]
+    params: Mapping[str, Any]
+    about: Parameters
     overrides: Mapping[str, str]
     workload: str | None
-    origin: str
     old: bool
-
-    def whole(self, name: str, least: int = 0) -> int:
-        value = self.params[name]
-        if not _is_number(value) or value != value // 1 or value < least:
-            raise Unreadable(
-                f"{self.origin}: has {name} = {value!r}, but a whole number of at least {least} "
-                "is expected."
-            )
-        return int(value)
 
     @property
     def only_generates(self) -> bool:
-        return self.params.get("generate_data") is True and self.params.get("train", True) is False
+        return self.params.get("generate_data") is True and self.params.get("train") is False
 
 
 def _config_of(folder: Path) -> Config:
@@ -259,13 +238,12 @@ def _config_of(folder: Path) -> Config:
     sections = top.get("workload") if isinstance(top, Mapping) else None
     if not isinstance(sections, Mapping):
         raise Unreadable(f"{path}: has no section workload, so it is not a DLIO configuration.")
-    words = _document(asked) if asked.exists() else []
-    if not isinstance(words, list):
-        raise Unreadable(f"{asked}: is not a list of overrides.")
+    words = Part(_document(asked) if asked.exists() else [], str(asked)).read(list[Any])
     pairs = (str(word).lstrip("+~").partition("=") for word in words)
     overrides = {key.removeprefix("workload."): value for key, _, value in pairs}
-    params = {**DEFAULTS, **_flat(sections, old=old)}
-    return Config(params, overrides, overrides.pop("workload", None), str(path), old)
+    params = {**structs.asdict(Parameters()), **_flat(sections, old=old)}
+    about = Part(params, str(path)).read(Parameters)
+    return Config(params, about, overrides, overrides.pop("workload", None), old)
 
 
 def _hydra_of(folder: Path) -> Path:
@@ -310,14 +288,6 @@ def _name(folder: Path, processes: int) -> str:
         return place.name
     of_study = re.match(rf"{processes}(_|$)", place.parent.name)
     return place.parent.name if of_study else f"{place.parent.name}/{place.name}"
-
-
-def _started_of(folder: Path, summary: Part) -> str | None:
-    if summary.value.get("start"):
-        return _moment(summary, "start").isoformat()
-    log = folder / "dlio.log"
-    match = STAMP.search(read_whole(log).decode(errors="replace")) if log.is_file() else None
-    return _moment(Part({"start": match[0]}, str(log)), "start").isoformat() if match else None
 
 
 def _moment(part: Part, name: str) -> datetime:
