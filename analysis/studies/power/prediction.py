@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.answer import (
     Answer,
     Column,
+    Columns,
     Line,
     Part,
     Section,
@@ -19,6 +21,7 @@ from analysis.answer import (
     command,
     marked,
     of_parts,
+    table_of,
     text_table,
 )
 from analysis.labels import headline
@@ -53,7 +56,6 @@ if TYPE_CHECKING:
     from control.power.models.parameters import Readers
 
     from .quality import Defect
-    from .traces import PartitionRow
 
 MOST = 1000  # processes; a GPU under MPS allows 48
 FIGURES = ("throughput_images_per_s", "power_w", "sm_util_percent", "mem_util_percent")
@@ -82,20 +84,21 @@ def answer(
     settings = [checked(Clocks(partition, clock, chosen[0])) for clock in clocks]
     model = readers[*place, chosen[0]]()
     unit, pace = unit_of(model), pace_of(model)
-    records = [
-        {
-            "network": model.network,
-            "gpu": model.gpu,
-            "setting": asdict(setting),
-            **dict(zip(FIGURES, row, strict=True)),
-            "beyond": beyond(model, setting),
-            "cap_unit": unit,
-            "clock": pace,
-        }
-        for setting, row in zip(settings, figures_of(model, settings), strict=True)
+    figures = figures_of(model, settings)
+    notes: dict[str, None] = {}
+    data = []
+    for setting, row in zip(settings, figures, strict=True):
+        outside = beyond(model, setting)
+        notes |= dict.fromkeys(outside)
+        record: dict[str, Any] = {"network": model.network, "gpu": model.gpu}
+        record |= {"setting": asdict(setting), **dict(zip(FIGURES, row, strict=True))}
+        record["beyond"] = outside
+        data.append(in_units(record | {"cap_unit": unit, "clock": pace}, unit, pace))
+    parts: list[Part] = [
+        Line(" on ".join(map(one_line, place)), tone="strong"),
+        _table(settings, figures, unit, pace),
+        *(Line(f"{note}.", "•") for note in notes),
     ]
-    data = [in_units(record, unit, pace) for record in records]
-    parts = _parts(settings, records, " on ".join(map(one_line, place)))
     return of_parts({"parameters": str(path), "predictions": data}, parts)
 
 
@@ -106,17 +109,6 @@ def checked(setting: Clocks) -> Clocks:
         raise Refused(f"{counts}: every process needs one of each, for 1 to {MOST} processes.")
     must_be_settable(Settings(tenants_of(setting.partition), sm_mhz=setting.sm_mhz))
     return setting
-
-
-def _parts(
-    settings: Sequence[Clocks], records: Sequence[Mapping[str, Any]], title: str
-) -> Iterator[Part]:
-    figures = [[record[name] for name in FIGURES] for record in records]
-    yield ""
-    yield Line(title, tone="strong")
-    yield _table(settings, figures, records[0]["cap_unit"], records[0]["clock"])
-    notes = dict.fromkeys(note for record in records for note in record["beyond"])
-    yield from marked(("•", f"{note}.") for note in notes)
 
 
 def _table(
@@ -168,16 +160,11 @@ def only(readers: Readers, path: Path, network: str | None, gpu: str | None) -> 
     known = sorted({key[:2] for key in readers})
     fitting = [key for key in known if network in {None, key[0]} and gpu in {None, key[1]}]
     if len(fitting) != 1:
-        names = "; ".join(
-            f"{one_line(each)} on {one_line(other)}" for each, other in fitting or known
-        )
-        request = (
-            " on ".join(one_line(name) for name in (network, gpu) if name is not None) or "any GPU"
-        )
-        count = len(fitting) or "no"
+        names = "; ".join(" on ".join(map(one_line, each)) for each in fitting or known)
+        asked = [one_line(name) for name in (network, gpu) if name is not None]
         raise Refused(
-            f"{path}: {count} models for {request}; available: {names}. Select one with --network "
-            "and --gpu."
+            f"{path}: {len(fitting) or 'no'} models for {' on '.join(asked) or 'any GPU'}; "
+            f"available: {names}. Select one with --network and --gpu."
         )
     return fitting[0]
 
@@ -237,9 +224,10 @@ def best_setting(
 
     Raises: Refused, Infeasible.
     """
-    asked = (
-        (where.model, None if where.gpu == ANY else where.gpu) if isinstance(where, Task) else where
-    )
+    if isinstance(where, Task):
+        asked: tuple[str | None, str | None] = where.model, None if where.gpu == ANY else where.gpu
+    else:
+        asked = where
     network, gpu = only(parameters.available(path), path, *asked)
     models = parameters.models_for(path, network, gpu)
     unit, clock = unit_of(*models.values()), pace_of(*models.values())
@@ -253,30 +241,22 @@ def best_setting(
         must_be_in(where.cap_unit, models.values(), f"task {where.id}")
         caps_w = tuple(dict.fromkeys(cap for _, cap in where.caps))
     place = _platform(gpu, models, clocks)
+    found: dict[str, Any] = {"network": network, "margin_w": margin_w}
     if greedy_mode is None:
-        result = [best(models, place, cap, network=network, margin_w=margin_w) for cap in caps_w]
+        result = [best(models, place, cap, **found) for cap in caps_w]
     else:
-        fast = greedy_mode == "fast"
-        result = [
-            greedy(models, place, cap, network=network, fast=fast, margin_w=margin_w)
-            for cap in caps_w
-        ]
-    # Curves that fall with the clock affect the interpretation of the answer.
+        is_fast = greedy_mode == "fast"
+        result = [greedy(models, place, cap, fast=is_fast, **found) for cap in caps_w]
     defects = findings_of_models(
         {(network, place.name, mem_mhz): model for mem_mhz, model in models.items()}
     )
-    data = {
-        "network": network,
-        "gpu": place.name,
-        "cap_unit": unit,
-        "answers": [
-            {"feasible": each.feasible, **in_units(asdict(each), unit, clock)} for each in result
-        ],
-        "findings": [asdict(defect) for defect in defects],
-    }
-    return of_parts(
-        data, _best_parts(f"{network} on {place.name}, predicted", result, defects, unit, clock)
-    )
+    answers = [
+        {"feasible": each.feasible, **in_units(asdict(each), unit, clock)} for each in result
+    ]
+    data = {"network": network, "gpu": place.name, "cap_unit": unit, "answers": answers}
+    title = f"{network} on {place.name}, predicted"
+    parts = _best_parts(title, result, defects, unit, clock)
+    return of_parts({**data, "findings": defects}, parts)
 
 
 def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] | None) -> Platform:
@@ -327,44 +307,26 @@ def _best_parts(
     )
 
 
-# Results of a saved profile.
-OF_POINTS: Sequence[tuple[Column, Callable[[PartitionRow], object]]] = (
-    (Column("images/s", "images_per_s", digits), lambda row: row.throughput_images_per_s),
-    (Column("W", "power_w", digits), lambda row: row.watts),
-    (Column("GPU in use\n%", "gpu_percent", digits), lambda row: row.sm_util_percent),
+OF_POINTS: Columns = (
+    (Column("processes", left=True), lambda row: processes(Partition(row.shares, row.batches))),
+    (Column("clock MHz\nor duty", "clock", "{:g}".format), attrgetter("clock")),
+    (Column("images/s", "images_per_s", digits), attrgetter("throughput_images_per_s")),
+    (Column("W", "power_w", digits), attrgetter("watts")),
+    (Column("GPU in use\n%", "gpu_percent", digits), attrgetter("sm_util_percent")),
     (Column("CPU s\nper s", "cpu_s_per_s", digits), lambda row: row.extra.get("cpu_s_per_s")),
 )
 
 
 def profile(run: Run) -> Answer:
+    """Return the results of a saved profile."""
     refused: list[str] = []
     rows = traces.rows_of(run, refused)
     points = [row for row in rows if row.outcome == "measured" and row.network != traces.STATIC]
     points.sort(key=lambda row: -(row.throughput_images_per_s or 0.0))
-    figures = [
-        (column, value)
-        for column, value in OF_POINTS
-        if any(value(row) is not None for row in points)
-    ]
-    table = Table(
-        [
-            Column("processes", left=True),
-            Column("clock MHz\nor duty", "clock", "{:g}".format),
-            *(column for column, _ in figures),
-        ],
-        [
-            [
-                processes(Partition(row.shares, row.batches)),
-                row.clock,
-                *(value(row) for _, value in figures),
-            ]
-            for row in points
-        ],
-    )
-    wrong = findings(rows, "profile")
+    table, wrong = table_of(OF_POINTS, points), findings(rows, "profile")
+    most = f"; {table.rows[0][0]} gives the most images/s" if points else ""
     return Answer(
-        title=f"{counted(len(points), 'point')} of a profile"
-        + (f"; {table.rows[0][0]} gives the most images/s." if points else "."),
+        title=f"{counted(len(points), 'point')} of a profile{most}.",
         findings=[Line(line, tone="quiet") for line in headline([run]).splitlines()],
         sections=[Section("", [table, *marked(("·", finding.what) for finding in wrong)])],
         next=command("power", "traces", run.origin, "-o", "traces/"),
