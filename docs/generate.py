@@ -51,7 +51,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "gpu-training_2026-11-26_nvidia-h200": ("telemetry",),
     "monitoring-sampler_2026-11-22_amd-epyc-2cpu": ("overhead_forest",),
     "io_readahead_2026-11-22_amd-epyc-2cpu": ("io_bottleneck",),
-    "power-cap_2026-11-22_amd-epyc-2cpu": ("power_forest", "power_trace", "power_predicted"),
+    "power-cap_2026-11-22_amd-epyc-2cpu": ("power_forest", "power_trace"),
     "cluster-kubernetes_2026-11-22_amd-epyc-2cpu": ("jobs_faults", "jobs_over_time"),
     "cluster-scheduling_2026-11-22_amd-epyc-2cpu": ("jobs_policies", "jobs_waits"),
 }

@@ -54,11 +54,8 @@ SCALES: dict[str, Scale] = {
     WHOLE_102: "raw",
     POWER: "log",
     PER_IMAGE: "log",
-    "latency_p50_ms": "log",
     P95: "log",
-    "latency_p99_ms": "log",
     OVER_SLO: "raw",
-    "decision_s": "log",
 }
 # Sensor figures. `power_max` is the largest reading; the excess above the cap is in seconds, in the
 # cap's unit times seconds, as the longest stretch, and as the highest reading minus the cap.
@@ -72,9 +69,7 @@ SENSED = (
     LONGEST,
     WORST,
 )
-LATENCIES = ("latency_p50_ms", P95, "latency_p99_ms")
 CLOCKS = ("sm_mhz", "mem_mhz")
-KNOBS = (*CLOCKS, "power_limit_w", "throttle")
 OF_CELL = ("id", "arm", "task", "block", "again")
 SLACK = 1.02  # clock and sampler may differ by milliseconds
 ASTRAY = 0.02  # of a clock: more than one state of any GPU at relevant clocks
@@ -103,24 +98,19 @@ class InfeasibleRow(Struct):
 def with_figures(cell: Cell, origin: str, backend: str) -> Cell:
     try:
         rows = iterations(cell, origin, backend)
-        infeasible = tuple(
-            Part(record, origin, f"cell {cell.id}, report.{INFEASIBLE}[{at}]")
-            .read(InfeasibleRow)
-            .sentence
-            for at, record in enumerate(cell.report.get(INFEASIBLE, ()))
-        )
+        records = _parts(cell, origin, INFEASIBLE)
+        infeasible = tuple(record.read(InfeasibleRow).sentence for record in records)
     except Unreadable as error:
         return replace(cell, reading=str(error))
     known = figures(rows) if any(row["steady"] for row in rows) else {}
-    metrics = {
-        **cell.metrics,
-        **{name: value for name, value in known.items() if not math.isnan(value)},
-    }
-    return replace(
-        cell,
-        metrics=metrics,
-        reading=CappedCell(rows, next(iter(cell.report.get(TASK, ())), {}), infeasible),
-    )
+    known = {name: value for name, value in known.items() if not math.isnan(value)}
+    reading = CappedCell(rows, next(iter(cell.report.get(TASK, ())), {}), infeasible)
+    return replace(cell, metrics={**cell.metrics, **known}, reading=reading)
+
+
+def _parts(cell: Cell, origin: str, name: str) -> list[Part]:
+    records = enumerate(cell.report.get(name, ()))
+    return [Part(record, origin, f"cell {cell.id}, report.{name}[{at}]") for at, record in records]
 
 
 def is_capped(run: Run) -> bool:
@@ -153,9 +143,9 @@ def capped(run: Run, refused: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
             return place | {"outcome": "failed", "reason": UNREAD}
         rows = cell.reading.rows
         every.extend({**row, **{name: place[name] for name in OF_CELL}} for row in rows)
-        place |= {"read": rows[0]["backend"], "backend": rows[0]["backend"]}
-        place |= {name: rows[0][name] for name in ("unit", "power_source")}
-        place |= {"facts": cell.reading.facts, "infeasible": cell.reading.infeasible}
+        place |= {name: rows[0][name] for name in ("backend", "unit", "power_source")}
+        place["read"], place["facts"] = rows[0]["backend"], cell.reading.facts
+        place["infeasible"] = cell.reading.infeasible
         if any(row["steady"] for row in rows):
             return place
         few = f"{len(rows)} iterations: none is steady, which needs more than {FIRST} under one cap"
@@ -198,31 +188,19 @@ def named(run: Run) -> dict[str, dict[str, str]]:
 
 
 Known = Amount | None
-Latency = Annotated[float, Meta(ge=0, le=1000 * LONGEST_S)] | None
 
 
 class TenantRow(Struct):
     """One process in one iteration: images, with partial batches, and their share over the SLO."""
 
     images: Annotated[float, Meta(ge=0, le=2.0**63)] | None = None
-    latency_p50_ms: Latency = None
-    latency_p95_ms: Latency = None
-    latency_p99_ms: Latency = None
+    latency_p95_ms: Annotated[float, Meta(ge=0, le=1000 * LONGEST_S)] | None = None
     over_slo_share: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
-class BatchRow(Struct):
-    batch: Count
-
-
-class KnobRow(Struct):
-    """Values of the knobs that exist: MHz, W, or a duty from 0 to 1."""
-
-    tenants: list[BatchRow] | None = None
+class ClockRow(Struct):
     sm_mhz: Finite | None = None
     mem_mhz: Finite | None = None
-    power_limit_w: Finite | None = None
-    throttle: Finite | None = None
 
 
 class PredictedRow(Struct):
@@ -249,10 +227,9 @@ class IterationRow(Struct):
     above_cap_unit_s: Known = None
     above_cap_longest_s: Known = None
     above_cap_worst: Finite | None = None
-    decision_s: Known = None
     predicted: PredictedRow | None = None
-    asked: KnobRow | None = None
-    actual: KnobRow | None = None
+    asked: ClockRow | None = None
+    actual: ClockRow | None = None
     refused: tuple[str, ...] | None = None
     oom: tuple[str, ...] | None = None
     crashed: tuple[str, ...] | None = None
@@ -262,18 +239,14 @@ def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any
     """Read a cell's iterations, a record each; NaN is unmeasured.
 
     Keys: `number`, `cap` in force, `measured_s`; `backend`, `unit` and `power_source`;
-    `THROUGHPUT`, `images` of all processes, latencies of the slowest, `over_slo_images`; `SENSED`;
-    `decision_s`; `predicted.…` of images/s and the largest reading; `asked.…` and `actual.…`
-    settings; `refused` settings and `lost` processes, a sentence each; `astray`: whether a clock
-    differed from the requested one without a refusal; `steady`.
+    `THROUGHPUT`, `images` of all processes, `P95` of the slowest, `over_slo_images`; `SENSED`;
+    `predicted.…` of images/s and the largest reading; `refused` settings and `lost`
+    processes, a sentence each; `astray`: whether a clock differed from the requested one without a
+    refusal; `steady`.
 
     Raises: Unreadable, also for rows of a different `backend` from the requested one.
     """
-    place = f"{origin}: cell {cell.id}, report.{ROWS}"
-    parts = [
-        Part(record, origin, f"cell {cell.id}, report.{ROWS}[{at}]")
-        for at, record in enumerate(cell.report.get(ROWS, ()))
-    ]
+    place, parts = f"{origin}: cell {cell.id}, report.{ROWS}", _parts(cell, origin, ROWS)
     rows = [part.read(IterationRow) for part in parts]
     kinds = {(row.backend, row.cap_unit, row.power_source) for row in rows}
     if len(kinds) != 1:
@@ -281,13 +254,13 @@ def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any
             f"{place}: must have rows of one back-end, unit and power source, but has {len(kinds)} "
             "such kinds, which are never mixed; measure it again."
         )
-    told: dict[str, Any] = dict(zip(("backend", "unit", "power_source"), *kinds, strict=True))
-    if backend not in {*CHOSEN, told["backend"]}:
+    ((reported, unit, source),) = kinds
+    if backend not in {*CHOSEN, reported}:
         raise Unreadable(
-            f"{place}: reports back-end {told['backend']!r} but {backend!r} was requested; it is "
-            "omitted."
+            f"{place}: reports back-end {reported!r} but {backend!r} was requested; it is omitted."
         )
-    if told["power_source"] == NO_SENSOR and told["unit"] == WATT:
+    told: dict[str, Any] = {"backend": reported, "unit": unit, "power_source": source}
+    if source == NO_SENSOR and unit == WATT:
         told |= dict.fromkeys(SENSED, math.nan)
     result = [_iteration(row, part) | told for row, part in zip(rows, parts, strict=True)]
     if any(later["number"] <= earlier["number"] for earlier, later in pairwise(result)):
@@ -308,14 +281,14 @@ def _numbers(row: Struct, *names: str) -> dict[str, float]:
 
 
 def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
-    numbers = _numbers(row, *SENSED, THROUGHPUT, "decision_s")
+    numbers = _numbers(row, *SENSED, THROUGHPUT)
     above, more = numbers["above_cap_s"], numbers["above_102_s"]
     if above > SLACK * row.measured_s:
         part.refuse(f"has above_cap_s = {above:g} of {row.measured_s:g} s measured")
     if more > SLACK * above + 1e-9:
         part.refuse(f"reports {more:g} s above 1.02 times the cap but {above:g} s above the cap")
-    work = _work(row.tenants)
-    asked, actual = (_settings(setting or KnobRow()) for setting in (row.asked, row.actual))
+    work, is_unknown = _work(row.tenants), math.isnan(numbers[THROUGHPUT])
+    asked, actual = (_numbers(clocks or ClockRow(), *CLOCKS) for clocks in (row.asked, row.actual))
     moved = any(abs(actual[name] - asked[name]) > ASTRAY * asked[name] for name in CLOCKS)
     predicted = _numbers(row.predicted or PredictedRow(), THROUGHPUT, "power_w")
     return {
@@ -323,13 +296,9 @@ def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
         "cap": row.cap,
         "measured_s": row.measured_s,
         **numbers,
-        THROUGHPUT: work["images"] / row.measured_s
-        if math.isnan(numbers[THROUGHPUT])
-        else numbers[THROUGHPUT],
+        THROUGHPUT: work["images"] / row.measured_s if is_unknown else numbers[THROUGHPUT],
         **work,
         **{f"predicted.{name}": value for name, value in predicted.items()},
-        **{f"asked.{name}": value for name, value in asked.items()},
-        **{f"actual.{name}": value for name, value in actual.items()},
         "refused": row.refused or (),
         "lost": (*(row.oom or ()), *(row.crashed or ())),
         "astray": moved and not row.refused,
@@ -337,24 +306,14 @@ def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
 
 
 def _work(tenants: Sequence[TenantRow]) -> dict[str, float]:
-    every = [_numbers(tenant, "images", *LATENCIES, "over_slo_share") for tenant in tenants]
+    every = [_numbers(tenant, "images", P95, "over_slo_share") for tenant in tenants]
     busy = [tenant for tenant in every if tenant["images"] > 0]
-    # An active process without a latency may be the slowest: NaN is the largest.
-    worst = {
-        name: float(np.max([tenant[name] for tenant in busy])) if busy else math.nan
-        for name in LATENCIES
-    }
-    over = math.fsum(tenant["images"] * tenant["over_slo_share"] for tenant in busy)
     return {
         "images": math.fsum(tenant["images"] for tenant in busy),
-        **worst,
-        "over_slo_images": over,
+        # An active process without a latency may be the slowest: NaN is the largest.
+        P95: float(np.max([tenant[P95] for tenant in busy])) if busy else math.nan,
+        "over_slo_images": math.fsum(one["images"] * one["over_slo_share"] for one in busy),
     }
-
-
-def _settings(row: KnobRow) -> dict[str, float]:
-    batches = [tenant.batch for tenant in row.tenants or ()]
-    return {**_numbers(row, *KNOBS), "batches": float(sum(batches)) if batches else math.nan}
 
 
 def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -374,16 +333,11 @@ def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         PER_IMAGE: math.fsum(row["energy_j"] for row in counted) / images
         if images > 0
         else math.nan,
-        **{name: _median(at_work, name) for name in LATENCIES},
+        P95: float(np.median([row[P95] for row in at_work])) if at_work else math.nan,
         OVER_SLO: math.fsum(row["over_slo_images"] for row in at_work) / done if done else math.nan,
-        "decision_s": _median(rows, "decision_s"),
     }
 
 
 def _share(rows: Sequence[Mapping[str, Any]], name: str) -> float:
     part = math.fsum(row[name] for row in rows) / math.fsum(row["measured_s"] for row in rows)
     return part if math.isnan(part) else min(1.0, part)
-
-
-def _median(rows: Sequence[Mapping[str, Any]], name: str) -> float:
-    return float(np.median([row[name] for row in rows])) if rows else math.nan

@@ -41,36 +41,30 @@ def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Defect
     import pandas as pd
 
     failed = [row for row in rows if row.outcome != "measured"]
-    zeros = [row for row in failed if row.reason == traces.ZEROS]
+    kinds = {
+        "zeros": "stored as zeros; they failed, and were omitted",
+        "failed": "failed; they were omitted",
+    }
     result = []
-    for kind, chosen, text in (
-        ("zeros", zeros, "stored as zeros; they failed, and were omitted"),
-        ("failed", [row for row in failed if row not in zeros], "failed; they were omitted"),
-    ):
-        if chosen:
-            lines = ", ".join(str(row.line) for row in chosen[:5]) + " …" * (len(chosen) > 5)
-            what = (
-                f"{len(chosen)} of {len(rows)} rows {text}: line{'s' * (len(chosen) > 1)} {lines}."
-            )
+    for kind, text in kinds.items():
+        lines = [
+            str(row.line) for row in failed if (row.reason == traces.ZEROS) == (kind == "zeros")
+        ]
+        if lines:
+            several, more = "s" * (len(lines) > 1), " …" * (len(lines) > 5)
+            place = f"line{several} {', '.join(lines[:5])}{more}"
+            what = f"{len(lines)} of {len(rows)} rows {text}: {place}."
             result.append(Defect(kind, where, what))
-    measured = [row for row in rows if row.outcome == "measured"]
-    columns = [*CONFIGURATION, "clock", "throughput", "power"]
+    columns = ["clock", "throughput_images_per_s", "power"]
     points = pd.DataFrame(
         [
-            (
-                row.network,
-                row.shares,
-                row.batches,
-                row.mem_mhz,
-                row.clock,
-                row.throughput_images_per_s,
-                row.power,
-            )
-            for row in measured
+            [getattr(row, name) for name in (*CONFIGURATION, *columns)]
+            for row in rows
+            if row.outcome == "measured"
         ],
-        columns=columns,
+        columns=[*CONFIGURATION, *columns],
     )
-    falls = (_fall(points.dropna(subset=["clock", name]), name) for name in columns[-2:])
+    falls = (_fall(points.dropna(subset=["clock", name]), name) for name in columns[1:])
     return [*result, *(Defect("falls", where, what) for what in falls if what)]
 
 
@@ -88,10 +82,9 @@ def _fall(points: pd.DataFrame, name: str) -> str:
         return ""
     worst = int(np.nanargmin(change))
     swept = int((steps.size() > 1).sum())
-    what = (
-        f"{name} falls by more than {FALL:.0%} as the clock rises, in {falling.sum()} steps of "
-        f"{counted(swept, 'configuration')}"
-    )
+    figure = name.partition("_")[0]
+    steps_of = f"in {falling.sum()} steps of {counted(swept, 'configuration')}"
+    what = f"{figure} falls by more than {FALL:.0%} as the clock rises, {steps_of}"
     low, high = curves["clock"].iloc[worst - 1], curves["clock"].iloc[worst]
     return f"{what}, at worst by {-change.iloc[worst]:.1%} from {low:g} to {high:g}."
 
@@ -139,11 +132,8 @@ def answer(paths: Iterable[Path]) -> Answer:
     result = [finding for path, rows in of_file.items() for finding in findings(rows, str(path))]
     result = list(dict.fromkeys([*result, *findings_of_models(models)]))
     rows_read = sum(map(len, of_file.values()))
-    counts = " and ".join(
-        counted(number, noun)
-        for number, noun in ((rows_read, "row"), (len(models), "model"))
-        if number
-    )
+    read = {"row": rows_read, "model": len(models)}
+    counts = " and ".join(counted(number, noun) for noun, number in read.items() if number)
     parts: list[Part] = [f"{counts}: {counted(len(result), 'finding')}."]
     for where in dict.fromkeys(finding.where for finding in result):
         parts += ["", Line(where, tone="strong")]

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word, grouped, table_of
+from analysis.answer import (
+    TONES,
+    Answer,
+    Column,
+    Line,
+    Section,
+    Table,
+    Tone,
+    Word,
+    grouped,
+    table_of,
+)
 from analysis.labels import about, headline, provenance
 from analysis.wording import (
     bracket,
@@ -46,10 +59,6 @@ if TYPE_CHECKING:
 
 UNITS = {WATT: "W", ACTIVITY: "CPU s/s"}
 EXCESSES = {WATT: "W·s", ACTIVITY: "CPU s"}
-HOLDS_MEANS = (
-    f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end "
-    "of the 95 % interval"
-)
 HELD: dict[str, Tone] = {"yes": "good", "no": "bad", "not shown": "open", "no sensor": "quiet"}
 HOLDING = {
     "yes": "Holds the cap",
@@ -83,40 +92,38 @@ def source(side: PowerSide) -> str:
 
 
 def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Answer:
-    sections = []
+    sections, titles = [], []
     for side in result:
-        head = f", back-end {side.backend}" if len(result) > 1 else ""
+        several = len(result) > 1
+        head = f", back-end {side.backend}" if several else ""
+        titles.append(f"{_title(side)} ({side.backend})" if several else _title(side))
         if side.together:
             title = f"All {len(side.groups)} tasks together, with equal weights{head}"
             sections.append(Section(title, [_together(side)]))
         sections += [_group(group, side, head, brief=brief) for group in side.groups]
     said = [line for side in result for line in of_side(side)]
+    interrupted = ["the run was interrupted: later blocks are missing."] * run.interrupted
+    legend = dict.fromkeys(line for side in result for line in _legend(side))
     return Answer(
-        title=" ".join(
-            _title(side) + (f" ({side.backend})" if len(result) > 1 else "") for side in result
-        ),
+        title=" ".join(titles),
         findings=[*said, *(Line(text, tone="quiet") for text in headline([run]).splitlines())],
         sections=sections,
-        warnings=[
-            *(["the run was interrupted: later blocks are missing."] * run.interrupted),
-            *run.warnings,
-        ],
-        legend=[
-            *provenance([run]),
-            *dict.fromkeys(line for side in result for line in _legend(side)),
-        ],
+        warnings=[*interrupted, *run.warnings],
+        legend=[*provenance([run]), *legend],
         data={**about(run), "backends": [_document(side) for side in result]},
     )
 
 
 def _document(side: PowerSide) -> dict[str, object]:
+    fields = ("backend", "unit", "power_source", "baseline", "margin", "family")
     against = side.against.astype(object).where(side.against.notna(), None).to_dict("records")
-    plain = {
-        name: getattr(side, name)
-        for name in ("backend", "unit", "power_source", "baseline", "margin", "family")
+    return {
+        **{name: getattr(side, name) for name in fields},
+        "groups": list(map(asdict, side.groups)),
+        "together": list(map(asdict, side.together)),
+        "against": against,
+        "answer": [line.text for line in of_side(side)],
     }
-    tasks = {"groups": list(map(asdict, side.groups)), "together": list(map(asdict, side.together))}
-    return {**plain, **tasks, "against": against, "answer": [line.text for line in of_side(side)]}
 
 
 def _title(side: PowerSide) -> str:
@@ -153,30 +160,25 @@ def _failed(side: PowerSide) -> list[Line]:
 
 
 def _control(side: PowerSide) -> list[Line]:
-    wide = [
-        (group, again, again.low, again.high)
-        for group, again in ((group, group.again) for group in side.groups)
-        if again.low is not None and again.high is not None
-    ]
-    if not wide:
+    known = {group.label: group.again for group in side.groups if group.again.low is not None}
+    ends = {label: (again.low or 0.0, again.high or 0.0) for label, again in known.items()}
+    if not ends:
         none = "no arm was measured beside a copy that differs from it in two blocks or more"
         return [Line(f"No A/A: {none}.", "•")]
-    chance = " One in 20 does by chance." if len(wide) > 1 else ""
+    chance = " One in 20 does by chance." if len(ends) > 1 else ""
     lines = [
         Line(
-            f"A/A DIFFERS in {group.label}: arms against their copies {shown(again, 'images/s')}: "
+            f"A/A DIFFERS in {label}: arms against their copies {shown(known[label], 'images/s')}: "
             f"do not trust smaller differences there.{chance}",
             "•",
             "open",
         )
-        for group, again, low, high in wide
+        for label, (low, high) in ends.items()
         if low * high > 0
     ]
-    half = max((high - low) / 2 for _, _, low, high in wide)
-    tasks = counted(len(wide), "task")
-    holds = (
-        f"A/A holds in {tasks}: no arm is shown to differ from its copy (95 % ±{unsigned(half)})."
-    )
+    half = unsigned(max((high - low) / 2 for low, high in ends.values()))
+    tasks = counted(len(ends), "task")
+    holds = f"A/A holds in {tasks}: no arm is shown to differ from its copy (95 % ±{half})."
     return lines or [Line(holds, "•")]
 
 
@@ -235,23 +237,22 @@ def _most_throughput(side: PowerSide) -> Iterator[str]:
 
 
 def share(mean: Mean | None) -> str:
-    return (
-        ""
-        if mean is None
-        else f"{100 * mean.value:.1f}{bracket(mean.low, mean.high, lambda end: f'{100 * end:.1f}')}"
-    )
+    def tenths(end: float) -> str:
+        return f"{100 * end:.1f}"
+
+    return "" if mean is None else f"{tenths(mean.value)}{bracket(mean.low, mean.high, tenths)}"
 
 
 def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[PowerArm]) -> Table:
     columns: Columns = [
-        (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
+        (Column("algorithm", "algorithm", left=True), attrgetter("name")),
         *first,
         (Column("difference", "verdict", left=True), lambda arm: _word(arm, side.baseline)),
         (
             Column("95 % interval", "throughput", _interval, spare=2),
             lambda arm: arm.rate if arm.rate.p is not None else None,
         ),
-        (Column("p\nHolm", "p_adjusted", probability), lambda arm: arm.rate.p_adjusted),
+        (Column("p\nHolm", "p_adjusted", probability), attrgetter("rate.p_adjusted")),
         (Column(">1.02 cap\n% [95 %]", "above", left=True), lambda arm: share(arm.above)),
         (
             Column("held", "held", left=True),
@@ -267,21 +268,17 @@ def _interval(rate: Estimate) -> str:
 
 
 def _together(side: PowerSide) -> Table:
-    tasks: Columns = [(Column("tasks", "tasks"), lambda arm: arm.tasks)]
+    tasks: Columns = [(Column("tasks", "tasks"), attrgetter("tasks"))]
     held: Columns = [(Column("in tasks", "held_in"), lambda arm: "{} of {}".format(*arm.held))]
     return _table(side, tasks, held, side.together)
 
 
 def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
-    images: Columns = [
-        (Column("images/s", "images_per_s", digits), lambda arm: _value(arm, THROUGHPUT))
-    ]
-    n: Columns = [
-        (
-            Column("n", "n", spare=1),
-            lambda arm: str(arm.n) if arm.n == arm.blocks else f"{arm.n}/{arm.blocks}",
-        )
-    ]
+    def blocks(arm: PowerArm) -> str:
+        return str(arm.n) if arm.n == arm.blocks else f"{arm.n}/{arm.blocks}"
+
+    images: Columns = [(Column("images/s", "images_per_s", digits), _figure(THROUGHPUT))]
+    n: Columns = [(Column("n", "n", spare=1), blocks)]
     parts: list[Line | Table] = [_table(side, images, n, group.arms)]
     if not brief:
         rest = table_of(_rest(side), [arm for arm in group.arms if arm.n])
@@ -289,60 +286,47 @@ def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
         parts += [Line(text, mark) for mark, text in of_group(group)]
     slo = "" if group.slo_ms is None else f", SLO {group.slo_ms:g} ms"
     steady, every = group.steady
-    caps = (
-        f"{', '.join(f'{cap:g}' for cap in group.caps)} {unit_of(side)}"
-        if group.caps
-        else "unknown"
-    )
-    return Section(
-        f"{group.title}   cap {caps}{slo}; {steady} of {every} iterations steady{head}", parts
-    )
+    numbers = ", ".join(f"{cap:g}" for cap in group.caps)
+    caps = f"{numbers} {unit_of(side)}" if numbers else "unknown"
+    title = f"{group.title}   cap {caps}{slo}; {steady} of {every} iterations steady{head}"
+    return Section(title, parts)
 
 
 def _word(arm: PowerArm, baseline: str) -> Word:
-    value = arm.rate.value
+    value, word = arm.rate.value, spoken(arm.verdict)
     if arm.name == baseline:
         return Word("baseline")
     if value is None or arm.verdict == "not comparable":
         return Word("not comparable", "quiet")
     if arm.verdict in {"improved", "regressed"}:
-        return Word(
-            f"{unsigned(abs(value))} {spoken(arm.verdict)}",
-            "good" if arm.verdict == "improved" else "bad",
-        )
-    return Word(
-        f"{spoken(arm.verdict)} ({number(value)} %)", "" if arm.verdict == "equivalent" else "open"
-    )
+        return Word(f"{unsigned(abs(value))} {word}", TONES[arm.verdict])
+    return Word(f"{word} ({number(value)} %)", "" if arm.verdict == "equivalent" else "open")
 
 
-def _value(arm: PowerArm, figure: str) -> float | None:
-    return arm.means[figure].value if figure in arm.means else None
+def _figure(figure: str, times: int = 1) -> Callable[[PowerArm], float | None]:
+    def read(arm: PowerArm) -> float | None:
+        return times * arm.means[figure].value if figure in arm.means else None
 
-
-def _three(value: float) -> str:
-    return digits(value, 3)
+    return read
 
 
 def _rest(side: PowerSide) -> Columns:
-    unit = unit_of(side)
+    unit, three = unit_of(side), partial(digits, most=3)
     excess = f"above\n{EXCESSES.get(side.unit, f'{unit}·s')}/min"
 
-    def mean(figure: str, times: int = 1) -> Callable[[PowerArm], float | None]:
-        return lambda arm: None if (value := _value(arm, figure)) is None else times * value
-
     def percent_of(head: str, name: str, figure: str) -> tuple[Column, Any]:
-        return Column(head, name, "{:.1f}".format), mean(figure, 100)
+        return Column(head, name, "{:.1f}".format), _figure(figure, 100)
 
     return [
-        (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
-        (Column(f"{drawn_from(side)}\n{unit}", "limited", digits), mean(POWER)),
-        (Column("energy\nJ/image", "energy_j_per_image", _three), mean(PER_IMAGE)),
-        (Column("p95\nms", "p95_ms", _three), mean(P95)),
+        (Column("algorithm", "algorithm", left=True), attrgetter("name")),
+        (Column(f"{drawn_from(side)}\n{unit}", "limited", digits), _figure(POWER)),
+        (Column("energy\nJ/image", "energy_j_per_image", three), _figure(PER_IMAGE)),
+        (Column("p95\nms", "p95_ms", three), _figure(P95)),
         percent_of(">SLO\n%", "over_slo_percent", OVER_SLO),
         percent_of(">cap\n%", "above_cap_percent", ABOVE),
-        (Column(excess, "excess_per_min", _three), mean(EXCESS)),
-        (Column("longest\ns", "longest_s", _three), lambda arm: arm.most.get(LONGEST)),
-        (Column(f"worst\n{unit}", "worst", _three), lambda arm: arm.most.get(WORST)),
+        (Column(excess, "excess_per_min", three), _figure(EXCESS)),
+        (Column("longest\ns", "longest_s", three), lambda arm: arm.most.get(LONGEST)),
+        (Column(f"worst\n{unit}", "worst", three), lambda arm: arm.most.get(WORST)),
         percent_of("whole\n>1.02 %", "whole_above_percent", WHOLE_102),
     ]
 
@@ -364,33 +348,38 @@ PLACES: Mapping[str, int] = {"predicted:": 0, "no verdict:": 2, "note:": 3}
 
 
 def _legend(side: PowerSide) -> list[tuple[str, str]]:
-    arms = [arm for group in side.groups for arm in group.arms]
-    shown = {figure for arm in arms for figure in arm.means}
-    compared = (
-        f"in images/s from {side.baseline}, on log ratios of blocks. p: Holm's, of {side.family}"
-    )
-    lines = [
-        (
-            "n",
-            "blocks; an arm and its copy count once. [ ] 95 %, by Student's t over blocks.",
-        ),
+    return [
+        ("n", "blocks; an arm and its copy count once. [ ] 95 %, by Student's t over blocks."),
         ("steady", f"{RULE.partition(': ')[2]}. All figures but “whole” cover only these."),
         (
             "difference",
-            f"{compared}. same: the 90 % interval lies within ±{unsigned(side.margin)}.",
+            (
+                f"in images/s from {side.baseline}, on log ratios of blocks. p: Holm's, of "
+                f"{side.family}. same: the 90 % interval lies within ±{unsigned(side.margin)}."
+            ),
         ),
-        ("held", f"{HOLDS_MEANS}; not where a block lacks readings."),
+        (
+            "held",
+            (
+                f"at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper "
+                "end of the 95 % interval; not where a block lacks readings."
+            ),
+        ),
+        (
+            "tasks",
+            (
+                "for the difference, those that all algorithms have; >1.02 cap and held cover all "
+                "of an arm's tasks."
+            ),
+        ),
+        ("worst", "the highest reading minus the cap."),
+        ("p95", "of an iteration's slowest process, median over iterations."),
+        (">SLO", "share of images in batches over the SLO."),
+        (
+            "predicted",
+            (
+                "÷ measured - 1: the median of steady iterations that ran as requested; off by: "
+                "the median of its absolute value."
+            ),
+        ),
     ]
-    if side.together:
-        of_all = "for the difference, those that all algorithms have"
-        lines.append(("tasks", f"{of_all}; >1.02 cap and held cover all of an arm's tasks."))
-    if LONGEST in {figure for arm in arms for figure in arm.most}:
-        lines.append(("worst", "the highest reading minus the cap."))
-    if P95 in shown:
-        lines.append(("p95", "of an iteration's slowest process, median over iterations."))
-    if OVER_SLO in shown:
-        lines.append((">SLO", "share of images in batches over the SLO."))
-    if any(head == "predicted:" for arm in arms for head, _ in arm.remarks):
-        of_all = "÷ measured - 1: the median of steady iterations that ran as requested"
-        lines.append(("predicted", f"{of_all}; off by: the median of its absolute value."))
-    return lines

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -60,9 +60,8 @@ class PowerArm:
     `rate`: its images/s against the baseline's; `above`: the share of steady time above 1.02 times
     the cap; `lacking`: blocks without that share, while which no cap counts as held. `n` of
     `blocks` have figures; `means` are over blocks, by figure, `most` the largest of all steady
-    iterations. `unread` counts the blocks that lack a figure that others have, or that a sensor
-    should have given. `lost` counts blocks without figures by reason; `remarks` are (word,
-    sentence). `held` is in how many of its tasks it holds the cap, and how many there are.
+    iterations. `lost` counts blocks without figures by reason; `remarks` are (word, sentence).
+    `held` is in how many of its tasks it holds the cap, and how many there are.
     """
 
     name: str
@@ -75,7 +74,6 @@ class PowerArm:
     blocks: int = 0
     means: Mapping[str, Mean] = field(default_factory=dict)
     most: Mapping[str, float] = field(default_factory=dict)
-    unread: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[tuple[str, str], ...] = ()
     tasks: int = 1
@@ -162,13 +160,14 @@ def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[Pow
 
 
 def _nowhere(run: Run, told: set[str]) -> list[str]:
-    counts: dict[tuple[str, str], int] = {}
     names = named(run)
-    for cell in run.cells:
-        backend = names[cell.workload]["backend"] if cell.workload in names else ""
-        if cell.outcome != "measured" and backend not in {*CHOSEN, *told}:
-            key = backend, (cell.reason or UNKNOWN).rstrip(".")
-            counts[key] = counts.get(key, 0) + 1
+    counts = Counter(
+        (names[cell.workload]["backend"], (cell.reason or UNKNOWN).rstrip("."))
+        for cell in run.cells
+        if cell.outcome != "measured"
+        and cell.workload in names
+        and names[cell.workload]["backend"] not in {*CHOSEN, *told}
+    )
     return [
         f"back-end {backend}: {count} cells: {reason}."
         for (backend, reason), count in counts.items()
@@ -201,7 +200,7 @@ def _side(cells: pd.DataFrame, every: pd.DataFrame, margin: float, chosen: str |
         margin=margin,
         family=int((against["metric"].eq(THROUGHPUT) & against["p"].notna()).sum()),
         groups=groups,
-        together=_together(groups, blocks, baseline) if len(groups) > 1 else (),
+        together=_together(groups, blocks, baseline, margin) if len(groups) > 1 else (),
         against=against,
         rows=rows,
     )
@@ -234,8 +233,9 @@ def _against(
     try:
         result = contrasts(frame, "arm", baseline, scales, by=by, within=("block",))
     except (Refused, UnknownName):  # only one arm has figures, or the baseline has none
-        columns = [*by, "arm", "metric", "n", *ENDS, "p", "p_adjusted", "missing"]
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(
+            columns=[*by, "arm", "metric", "n", *ENDS, "p", "p_adjusted", "missing"]
+        )
     result.loc[result["metric"].isin(LOGS), ENDS] -= 1
     return result
 
@@ -260,6 +260,7 @@ def _group(
     task = str(cells["task"].iloc[0])
     label = one_line(task.replace("=", " "), 120)
     rates = against[against["metric"] == THROUGHPUT]
+    names = sorted({*cells["arm"]}, key=lambda name: (name != baseline, name))
     arms = tuple(
         _arm(
             name,
@@ -269,7 +270,7 @@ def _group(
             rates[rates["arm"] == name],
             margin,
         )
-        for name in sorted({*cells["arm"]}, key=lambda name: (name != baseline, name))
+        for name in names
     )
     facts: Mapping[str, Any] = next((own for own in cells["facts"].dropna() if own), {})
     slo_ms = facts.get("slo_ms")
@@ -292,11 +293,9 @@ def _again(cells: pd.DataFrame) -> Estimate:
     if {*rates["copy"]} != {"first", "again"}:
         return Estimate()
     both = {"within": ("arm", "block"), "unit": ("block",)}
-    found = contrasts(rates, "copy", "first", {THROUGHPUT: "log"}, **both, fewest=2).assign(
-        p_adjusted=math.nan
-    )
+    found = contrasts(rates, "copy", "first", {THROUGHPUT: "log"}, **both, fewest=2)
     found[ENDS] -= 1
-    return _estimate(found)
+    return replace(_estimate(found), p_adjusted=None)
 
 
 def _arm(
@@ -307,18 +306,11 @@ def _arm(
     rate: pd.DataFrame,
     margin: float,
 ) -> PowerArm:
-    measured = cells[cells[THROUGHPUT].notna()]
     own = own.assign(**{figure: own[figure].where(own[figure] > 0) for figure in LOGS})
-    means = {figure: mean for figure in SCALES if (mean := _mean(figure, own[figure].dropna()))}
-    sensed = bool(
-        ((cells["power_source"].dropna() != NO_SENSOR) | (cells["unit"].dropna() != WATT)).any()
-    )
-    unread = {
-        figure: missing
-        for figure in SCALES
-        if (missing := int(own[figure].isna().sum()))
-        and (measured[figure].notna().any() or (sensed and figure == ABOVE_102))
-    }
+    reads = (cells["power_source"].dropna() != NO_SENSOR) | (cells["unit"].dropna() != WATT)
+    measured, unread = cells[cells[THROUGHPUT].notna()], own.isna().sum()
+    expected = [figure for figure in SCALES if measured[figure].notna().any()]
+    expected += [ABOVE_102] if reads.any() else []
     largest = rows[rows["steady"]][[LONGEST, WORST]].max().dropna() if len(rows) else pd.Series()
     lost = cells[~cells["block"].isin(own.index.get_level_values("block"))].drop_duplicates("block")
     reasons = [f"{row.outcome}: {ended(str(row.reason))}" for row in lost.itertuples()]
@@ -329,24 +321,26 @@ def _arm(
         notes.append(("note:", f"{estimate.n} pairs only: {few}"))
     if len(own) and len(rate) and estimate.missing:
         notes.append(("no verdict:", ended(estimate.missing)))
-    if unread:
-        count = f"{max(unread.values())} of {len(own)} blocks lack readings, or are 0."
-        notes.append(("missing:", count))
+    if most := max(unread[expected], default=0):
+        notes.append(("missing:", f"{most} of {len(own)} blocks lack readings, or are 0."))
     return PowerArm(
         name=name,
-        n=len(own),
         blocks=cells["block"].nunique(),
         rate=estimate,
         verdict=_verdict(rate, margin),
-        above=means.get(ABOVE_102),
-        lacking=unread.get(ABOVE_102, 0),
-        holds=is_held(means.get(ABOVE_102), sensed=sensed, whole=ABOVE_102 not in unread),
-        means=means,
+        **_held(own[ABOVE_102], is_sensed=bool(reads.any())),
+        means={figure: mean for figure in SCALES if (mean := _mean(figure, own[figure].dropna()))},
         most={str(figure): float(value) for figure, value in largest.items()},
-        unread=unread,
         lost=dict(Counter(reasons)),
         remarks=(*_remarks(cells, rows), *notes),
     )
+
+
+def _held(shares: pd.Series, *, is_sensed: bool, is_whole: bool = False) -> dict[str, Any]:
+    """Return from an arm's shares by block whether the cap is held, and the fields beside it."""
+    above, lacking = _mean(ABOVE_102, shares.dropna()), int(shares.isna().sum()) if is_sensed else 0
+    holds = is_held(above, sensed=is_sensed, whole=is_whole or not lacking)
+    return {"n": len(shares), "above": above, "lacking": lacking, "holds": holds}
 
 
 def _mean(figure: str, values: pd.Series) -> Mean | None:
@@ -397,20 +391,13 @@ def _remarks(cells: pd.DataFrame, rows: pd.DataFrame) -> Iterator[tuple[str, str
         yield "clocks:", f"{astray}, without a refusal."
 
 
-def as_asked(rows: pd.DataFrame) -> pd.DataFrame:
-    is_plain = (rows["refused"].str.len() == 0) & (rows["lost"].str.len() == 0)
-    return rows[rows["steady"] & ~rows["astray"] & is_plain]
-
-
-def errors_of(rows: pd.DataFrame, predicted: str, measured: str) -> pd.Series:
-    kept = as_asked(rows)
-    return (kept[predicted] / kept[measured].where(kept[measured] != 0) - 1).dropna()
-
-
 def prediction_words(rows: pd.DataFrame) -> str:
+    """Describe how far predictions are off in steady iterations that ran as requested."""
+    is_plain = (rows["refused"].str.len() == 0) & (rows["lost"].str.len() == 0)
+    kept = rows[rows["steady"] & ~rows["astray"] & is_plain]
     words, most = [], 0
-    for what, columns in PREDICTED.items():
-        errors = errors_of(rows, *columns)
+    for what, (predicted, measured) in PREDICTED.items():
+        errors = (kept[predicted] / kept[measured].where(kept[measured] != 0) - 1).dropna()
         if len(errors):
             median, size = 100 * errors.median(), 100 * errors.abs().median()
             scatter = "" if size - abs(median) < APART else f" (off by {size:.1f} %)"
@@ -427,7 +414,9 @@ def _title(label: str, facts: Mapping[str, Any]) -> str:
     return one_line(f"{label}: {model}{data}{f' on {gpu}' if isinstance(gpu, str) else ''}", 200)
 
 
-def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> tuple[PowerArm, ...]:
+def _together(
+    groups: Sequence[Group], blocks: pd.DataFrame, baseline: str, margin: float
+) -> tuple[PowerArm, ...]:
     """Return every arm on all tasks, which have equal weights; blocks are the replicates.
 
     Rates are compared over the tasks that all arms have, caps over all tasks of each arm.
@@ -446,25 +435,16 @@ def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> t
     result = []
     for name in sorted(words, key=lambda name: (name != baseline, name)):
         own = blocks[ABOVE_102][blocks.index.isin([name], "arm")]
-        shares = own.unstack("task")[[*words[name]]]  # noqa: PD010  # a series
-        every = shares.mean(axis=1, skipna=False).dropna()
-        lacking, above = len(shares) - len(every), _mean(ABOVE_102, every)
-        held = [*words[name].values()]
-        rate = _estimate(against[against["arm"] == name])
-        more: Verdict = "improved" if (rate.value or 0) > 0 else "regressed"
-        verdict: Verdict = more if rate.shown else "inconclusive"
+        shares = own.unstack("task")[[*words[name]]].mean(axis=1, skipna=False)  # noqa: PD010
+        held, rate = [*words[name].values()], against[against["arm"] == name]
+        # A block that lacks a task is in no mean of all; the means of each task include it.
+        is_sensed, is_whole = {*held} != {"no sensor"}, {*held} == {"yes"}
         result.append(
             PowerArm(
                 name=name,
-                rate=rate,
-                verdict="not comparable" if rate.p is None else verdict,
-                above=above,
-                lacking=lacking,
-                # A block that lacks a task is in no mean of all; the means of each task include it.
-                holds=is_held(
-                    above, sensed={*held} != {"no sensor"}, whole=not lacking or {*held} == {"yes"}
-                ),
-                n=len(shares),
+                rate=_estimate(rate),
+                verdict=_verdict(rate, margin),
+                **_held(shares, is_sensed=is_sensed, is_whole=is_whole),
                 tasks=len(common),
                 held=(held.count("yes"), len(held)),
             )

@@ -112,7 +112,7 @@ def test_the_html_report_has_section_and_pictures() -> None:
     _, _, answer = html.partition('<h2 id="answer">')
     assert "SIMULATED: back-end replay" in answer.partition("<h2")[0]
     assert '<a href="#power">' in html
-    for name in ("power_forest", "power_trace", "power_predicted"):
+    for name in ("power_forest", "power_trace"):
         assert f'id="picture-{name}"' in html or f'alt="{name}' in html
     # The page's own, named by its hash in the policy; none out of a file.
     assert html.lower().count("<script") == 1

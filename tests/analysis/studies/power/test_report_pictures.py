@@ -23,7 +23,7 @@ from tests.analysis.studies.power.made_capped import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMES = ("power_forest", "power_trace", "power_predicted")
+NAMES = ("power_forest", "power_trace")
 LOST = Algorithm(
     "directcap", broken=dict.fromkeys(range(1, 5), ("skipped", "directcap needs a limit of power"))
 )
@@ -96,15 +96,6 @@ def test_the_trace_falls_with_the_cap(drawings: dict[str, Figure]) -> None:
         (130.0,),
         (160.0, 200.0),
     }
-
-
-def test_predictions_are_where_they_are_off(drawings: dict[str, Figure]) -> None:
-    (off,) = {
-        round(y, 6)
-        for line in lines_of(drawings["power_predicted"].axes[0], "v")
-        for _, y in points(line)
-    }
-    assert off == pytest.approx(3.0)
 
 
 def test_without_a_sensor_there_is_no_power_to_draw() -> None:
