@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from analysis.plots.labels import fit, fitted, joined, room_for
+from analysis.plots.labels import fit, fitted, room_for
 from analysis.plots.marks import FOOT, ROW, bars, ends_of, known, lines, row_axes
-from analysis.plots.page import Chart, Page, Plot, SmallPanels, fill, line
+from analysis.plots.page import Chart, Page, Plot, SmallPanel, SmallPanels, fill, line
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import INK, SMALL, picture
 from analysis.terms import Run
@@ -75,41 +75,40 @@ def notes_of(parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
     return notes
 
 
-def _refused(parts: Sequence[IoPart]) -> list[str]:
-    every = [row.responses[STEADY] for part in parts for row in part.rows]
-    reasons = [mean.missing or "" for mean in every if mean.value is None]
-    kinds = joined(reason.partition(":")[0].replace("_", " ") for reason in reasons)
-    where = f"{len(reasons)} of {len(every)} configurations ({kinds})"
-    return [f"No AU with {WORDS[STEADY]} in {where}: none is drawn."] if reasons else []
+COUNTS = SmallPanels(4, above=0.26, tall=1.15, below=0.5, left=0.5, gap=0.08)
+AU, RATES = "AU, %", "GiB/s, nominal"
+KINDS: dict[str, tuple[float, dict[str, str]]] = {
+    AU: (1.0, {WHOLE: WHOLE, STEADY: STEADY}),
+    RATES: (1 / 1024, {WHOLE: "mb_per_s_nominal_whole", STEADY: "mb_per_s_nominal_steady"}),
+}
+STYLES = {WHOLE: LOOKS[WHOLE], STEADY: LOOKS[STEADY] | {"linestyle": "--"}}
 
 
 class ProcessPanel(NamedTuple):
-    """Lines over numbers of processes: vertical axis, numbers, lines, and the axis' end."""
+    """Lines of one kind over numbers of processes, for configurations equal otherwise."""
 
-    label: str
-    counts: Sequence[int]
-    lines: Sequence[tuple[Style, Sequence[tuple[float, Ends]]]]
-    most: float
-    head: str
+    name: str
+    rows: Sequence[Configuration]
+    kind: str
+
+    def lines(self) -> Iterator[tuple[str, list[tuple[float, Ends]]]]:
+        scale, responses = KINDS[self.kind]
+        for side, response in responses.items():
+            ends = (ends_of(row.responses[response], scale) for row in self.rows)
+            yield side, list(zip((row.runs[0].processes for row in self.rows), ends, strict=True))
 
 
-COUNTS = SmallPanels(4, above=0.26, tall=1.15, below=0.5, left=0.5, gap=0.08)
-NOMINAL = {WHOLE: "mb_per_s_nominal_whole", STEADY: "mb_per_s_nominal_steady"}
-
-
-def _sides(sheet: Page, top: float, sides: Sequence[ProcessPanel]) -> None:
-    for side, panel in COUNTS.draw(sheet, top, sides, grid="y"):
-        if side.head:
-            text = fit(side.head, 2 * panel.wide + 0.4, SMALL)
-            panel.text(0.02, text, fontweight="bold")
-        for style, points in side.lines:
-            lines(panel.axes, points, style)
-        room = 0.1 * (side.counts[-1] - side.counts[0])
-        panel.axes.set(xlim=(side.counts[0] - room, side.counts[-1] + room), xlabel="processes")
-        panel.axes.set(ylim=(0, side.most), ylabel=side.label)
-        names = [*map(str, side.counts)]
-        shown = fitted(names, panel.wide / len(names) - 0.04, SMALL)
-        panel.axes.set_xticks(side.counts, [shown[name] for name in names])
+def _paint(panel: SmallPanel, item: ProcessPanel, most: float) -> None:
+    if item.kind == AU:
+        panel.text(0.02, fit(item.name, 2 * panel.wide + 0.4, SMALL), fontweight="bold")
+    for side, points in item.lines():
+        lines(panel.axes, points, STYLES[side])
+    counts = [row.runs[0].processes for row in item.rows]
+    room = 0.1 * (counts[-1] - counts[0])
+    panel.axes.set(xlim=(counts[0] - room, counts[-1] + room), xlabel="processes")
+    panel.axes.set(ylim=(0, 104.0 if item.kind == AU else most), ylabel=item.kind)
+    shown = fitted(map(str, counts), panel.wide / len(counts) - 0.04, SMALL)
+    panel.axes.set_xticks(counts, [shown[str(count)] for count in counts])
 
 
 @picture(22, "Utilisation and throughput against processes", REPORTS=IO)
@@ -125,32 +124,21 @@ def io_processes(scene: Scene) -> Plot:
         "utilisation, the input keeps up. "
         "If throughput is constant while utilisation falls, the input is saturated."
     )
-    styles = {WHOLE: LOOKS[WHOLE], STEADY: LOOKS[STEADY] | {"linestyle": "--"}}
-    legend = [line(WORDS[name], **style) for name, style in styles.items()]
-    rows = [row for part in parts for group in _groups(part).values() for row in group]
-    highest = 1.06 * max(
-        known(ends_of(row.responses[name], 1 / 1024) for row in rows for name in NOMINAL.values()),
-        default=1.0,
-    )
-    kinds = (
-        ("AU, %", {name: name for name in styles}, 1.0, 104.0),
-        ("GiB/s, nominal", NOMINAL, 1 / 1024, highest),
-    )
-    sections = []
-    for part in parts:
-        sides = []
-        for name, group in _groups(part).items():
-            counts = [row.runs[0].processes for row in group]
-            for label, responses, scale, most in kinds:
-                curves = []
-                for side, response in responses.items():
-                    ends = [ends_of(row.responses[response], scale) for row in group]
-                    curves.append((styles[side], list(zip(counts, ends, strict=True))))
-                head = name if scale == 1.0 else ""
-                sides.append(ProcessPanel(label, counts, curves, most, head))
-        sections.append(part.section(COUNTS.height(len(sides)), partial(_sides, sides=sides)))
+    legend = [line(WORDS[name], **style) for name, style in STYLES.items()]
+    panels = [
+        [ProcessPanel(name, rows, kind) for name, rows in _groups(part).items() for kind in KINDS]
+        for part in parts
+    ]
+    rates = (panel for own in panels for panel in own if panel.kind == RATES)
+    ends = (end for panel in rates for _, points in panel.lines() for _, end in points)
+    paint = partial(_paint, most=1.06 * max(known(ends), default=1.0))
+    sections = [
+        COUNTS.section(part.title, own, paint, part.run, grid="y")._replace(beside=part.study.alike)
+        for part, own in zip(parts, panels, strict=True)
+    ]
+    notes = [*notes_of(parts), "A refused figure has no mark."]
     nominal = "Nominal: samples times the mean record length, as DLIO counts; 1 GiB = 2^30 bytes."
-    return Plot(lead, sections, legend, [*notes_of(parts), *_refused(parts), nominal])
+    return Plot(lead, sections, legend, [*notes, nominal])
 
 
 def _groups(part: IoPart) -> dict[str, list[Configuration]]:

@@ -95,7 +95,7 @@ def test_of_a_refused_utilisation_nothing_is_drawn() -> None:
         for line in lines_of(one, "o")
         if line.get_markerfacecolor() == "white"
     )
-    assert "none is drawn" in said(several).replace("\n", " ")
+    assert "A refused figure has no mark" in said(several).replace("\n", " ")
 
 
 def test_shares_of_an_epoch_add_up_and_are_those_of_the_clock() -> None:
