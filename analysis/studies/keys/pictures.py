@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +23,6 @@ from analysis.plots.style import picture
 from analysis.terms import Comparison, Run
 from analysis.wording import bracket, counted, number, spoken
 
-from .sentence import ROMAN
 from .terms import NAMED, Effects, Term
 
 if TYPE_CHECKING:
@@ -40,6 +38,7 @@ CALLED = NAMED | {"interacts"}
 FACTORIAL = frozenset({"factorial", "fractional", "file"})
 FEW = 5  # number of interactions shown, the strongest
 LINE_IN = 0.19
+ALONE: Style = {"markersize": 5, "linewidth": 1.0}
 WAYS = ("in profile", "alone")  # rows per key in an ablation
 HEADS = [("gain, % [95 %]", 0.12), ("verdict", 0)]
 IN_COMPANY = (
@@ -69,6 +68,10 @@ class KeyPart(NamedTuple):
         failed = self.effects.again_fails
         return self.again is not None and (failed or self.again.verdict == "not comparable")
 
+    @property
+    def checked(self) -> str:
+        return "not comparable" if self.differs else "inconclusive"
+
 
 @picture(-7, "Effect of each key", DESIGNS=FACTORIAL | {"ablation"})
 def key_effects(scene: Scene) -> Plot:
@@ -88,8 +91,8 @@ def key_effects(scene: Scene) -> Plot:
     )
     if any(term.means in WAYS for term in terms):
         lead += IN_COMPANY
-    shown = {term.verdict for term in terms}
-    shown |= {"not comparable" if part.differs else "inconclusive" for part in parts if part.again}
+    shown: set[str] = {term.verdict for term in terms}
+    shown |= {part.checked for part in parts if part.again}
     legend = [
         *verdict_entries(MARKS, shown),
         margin_entry(part.effects.observed.margin for part in parts),
@@ -131,50 +134,47 @@ def _rows(part: KeyPart) -> list[MarkRow]:
         name = term.factors[0]
         keys.setdefault(f"{name}={term.level or values[name]}", []).append(term)
     whole = [
-        _row(data.profile, "all keys, against stock", [term]) for term in part.terms("profile")
+        _row(data.profile, "all keys, against stock", _marks(term))
+        for term in part.terms("profile")
     ]
     single = [
-        _row(name, _aliases(terms[0]), sorted(terms, key=lambda term: term.means == "alone"))
+        _row(
+            name, _aliases(terms[0]), _marks(*sorted(terms, key=lambda term: term.means == "alone"))
+        )
         for name, terms in keys.items()
     ]
     joint = [
-        _row(" ×\n".join(term.factors), _aliases(term), [term])
+        _row(" ×\n".join(term.factors), _aliases(term), _marks(term))
         for term in part.terms("interaction")[:FEW]
     ]
     check = []
     if part.again is not None:
-        verdict = "not comparable" if part.differs else "inconclusive"
-        mark = _mark(ends_of(part.again.primary, 100), verdict)
-        check = [_made(part.again.tweakset, "changes nothing (A/A)", [mark])]
+        mark = _mark(ends_of(part.again.primary), part.checked)
+        check = [_row(part.again.tweakset, "changes nothing (A/A)", [mark])]
     groups = [whole, single, joint, check]
     rows = [row._replace(rule=at == 0) for group in groups for at, row in enumerate(group)]
     return [rows[0]._replace(rule=False), *rows[1:]]
 
 
-def _row(name: str, small: str, terms: list[Term]) -> MarkRow:
-    marks = [
-        _mark(
-            scaled((term.gain, term.gain_low, term.gain_high), 100),
-            term.verdict,
-            f"{term.means} " if term.means in WAYS else "",
-        )
-        for term in terms
+def _row(name: str, small: str, marks: list[Mark]) -> MarkRow:
+    tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(small)) + 0.12
+    return MarkRow(name, marks, small, bold=any(mark.bold for mark in marks), tall=tall)
+
+
+def _marks(*terms: Term) -> list[Mark]:
+    ways = (f"{term.means} " if term.means in WAYS else "" for term in terms)
+    return [
+        _mark((term.gain, term.gain_low, term.gain_high), term.verdict, way)
+        for term, way in zip(terms, ways, strict=True)
     ]
-    return _made(name, small, marks)
 
 
 def _mark(ends: Ends, verdict: str, way: str = "") -> Mark:
-    value, low, high = (None if end is None else end / 100 for end in ends)
+    value, low, high = ends
     interval = bracket(low, high, number) or " [no interval]"
     text = minus(f"{way}{number(value or 0.0)}{interval}")
-    look = {"markersize": 5, "linewidth": 1.0} if way == "alone " else {}
-    style = MARKS[verdict] | look
-    return Mark(ends, style, (text, spoken(verdict)), bold=verdict in CALLED)
-
-
-def _made(name: str, small: str, marks: list[Mark]) -> MarkRow:
-    tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(small)) + 0.12
-    return MarkRow(name, marks, small, bold=any(mark.bold for mark in marks), tall=tall)
+    style = MARKS[verdict] | (ALONE if way == "alone " else {})
+    return Mark(scaled(ends, 100), style, (text, spoken(verdict)), bold=verdict in CALLED)
 
 
 def _aliases(term: Term) -> str:
@@ -183,7 +183,7 @@ def _aliases(term: Term) -> str:
 
 
 def _section(part: KeyPart, left: float) -> Chart:
-    effects, margin = part.effects, part.effects.observed.margin or 0.0
+    seen, margin = part.effects.observed, part.effects.observed.margin or 0.0
     rows = [
         row._replace(
             name="\n".join(
@@ -197,8 +197,8 @@ def _section(part: KeyPart, left: float) -> Chart:
     return forest_section(
         part.title,
         rows,
-        _design(effects),
-        [minus(effects.sentence)],
+        f"{seen.design} · {counted(len(seen.rows), 'cell')} · {measure_of(seen.metric).name}",
+        [minus(part.effects.sentence)],
         part.run,
         left=left,
         right=2.55,
@@ -207,20 +207,6 @@ def _section(part: KeyPart, left: float) -> Chart:
         reach=reach_of(ends, 150 * margin, [value for value, _, _ in ends]),
         band=margin_band(margin) if margin else None,
     )
-
-
-def _design(effects: Effects) -> str:
-    seen, grade = effects.observed, effects.resolution
-    resolution = f" of resolution {ROMAN.get(grade, grade)}" if grade else ""
-    blocks = f" in {effects.blocks} blocks" if effects.blocks > 1 else ""
-    parts = (
-        f"{seen.design}{resolution}",
-        f"{counted(len(seen.factors), 'key')} of {seen.profile}",
-        f"{len(seen.rows)} cells{blocks}",
-        measure_of(seen.metric).name,
-        f"error: {re.split('[:,;]', effects.error)[0]}" if effects.error_df else "not replicated",
-    )
-    return " · ".join(parts)
 
 
 def _notes(part: KeyPart) -> Iterator[str]:
@@ -233,6 +219,3 @@ def _notes(part: KeyPart) -> Iterator[str]:
     more = len(part.terms("interaction")) - FEW
     if more > 0:
         yield f"{part.title}: weaker interactions not shown: {more}."
-    for lost in part.effects.observed.lost[:4]:
-        reason = lost.reason.rstrip(".")
-        yield f"{part.title}: Lost: {lost.point} in {len(lost.blocks)} blocks: {reason}."
