@@ -19,11 +19,11 @@ LONGEST = 20_400  # characters that are not white space, so that unpacking a lin
 # Thousand characters that are not white space, and files of Python. Budgets may only fall: a commit
 # that raises one gives the reason.
 BUDGETS = {
-    "fixtures": (1_366, 216),
-    "analysis": (1_160, 181),
+    "fixtures": (1_370, 216),
+    "analysis": (1_158, 180),
     "control": (184, 39),
     "benchmarks": (28, 18),
-    "tests": (2_314, 465),
+    "tests": (2_323, 465),
 }
 # Names that say nothing to a stranger, and how many of them are left in each room. They may only
 # fall, too.

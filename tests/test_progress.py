@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.cells import STOCK, STOCK_AGAIN, pairs, randomized_blocks
-from fixtures.progress import ProgressFile, digest
+from fixtures.progress import Here, ProgressFile, digest
 from fixtures.terms import CellSpec, TweakSet
 from fixtures.tweaks.manifest import parse
 
@@ -78,6 +78,16 @@ def test_a_torn_header_is_a_run_without_finished_cells(tmp_path: Path) -> None:
 def test_cells_that_were_not_measured_run_again(tmp_path: Path) -> None:
     interrupted(tmp_path, "a").add(record("b", "failed"), {})
     assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a"]
+
+
+def test_a_cell_left_out_for_want_of_memory_is_finished(tmp_path: Path) -> None:
+    """Its block was measured without it, and is not measured again for its sake."""
+    interrupted(tmp_path, "a").add(record("b", "skipped"), {}, no_room=True)
+    again = ProgressFile(tmp_path, "plan", "second", resume=True)
+    assert {name: entry.get("no_room") for name, entry in again.finished.items()} == {
+        "a": None,
+        "b": True,
+    }
 
 
 def test_a_run_that_is_saved_leaves_nothing_to_resume(tmp_path: Path) -> None:
@@ -157,5 +167,5 @@ def test_resume_forgets_blocks_begun_but_unfinished_elsewhere(
     ]:
         progress.add(record(name) | {"node": node}, {})
     again = ProgressFile(tmp_path, "plan", "second", resume=True)
-    assert again.forget_begun_elsewhere(plan, "here") == {("study", 2): "there"}
+    assert again.forget_begun_elsewhere(plan, Here("here", None, None)) == {("study", 2): "there"}
     assert list(again.finished) == [*blocks[1], blocks[3][0]]

@@ -16,7 +16,7 @@ from control import stopping
 from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets.local import Local
-from fixtures.terms import CellSpec, Limit, Metric, Study
+from fixtures.terms import CellSpec, Limit, Metric, Refused, Study
 from fixtures.workloads import Workload
 
 STUDY = Study("study", "Why?", ("idle",), (), Metric("step_time_p10_s", "lower"), blocks=20)
@@ -151,6 +151,49 @@ def test_what_the_blocks_say_of_an_arm() -> None:
     critical = stats.t.isf(0.05 / 5 / 2, 9)
     assert stats.nct.sf(critical, 9, math.log1p(gain) / error) == pytest.approx(0.8, abs=1e-4)
     assert stopping.detectable(ratios[:2], family=5) is None
+
+
+def resumed(folder: Path, **facts: str) -> Session:
+    """A run of which a cell of block 1 and all of block 2 were measured with these facts."""
+    before = run_of(folder, "malloc-hugepages")
+    before.keep_progress()
+    here = before.target.environment()
+    for cell in before.cells.values():
+        if cell.block == 2 or (cell.block, cell.tweakset) == (1, "stock"):
+            before.records[cell.id] = {
+                "id": cell.id,
+                "outcome": "measured",
+                "node": facts.get("node", before.target.node),
+                "environment": here | facts,
+            }
+            before.finish(cell)
+    run = run_of(folder, "malloc-hugepages", resume=True)
+    run.keep_progress()
+    return run
+
+
+def test_a_block_begun_before_a_reboot_is_measured_again(tmp_path: Path) -> None:
+    run = resumed(tmp_path, boot_id="another boot")
+    run.open()
+    run.close()
+    again = {cell.block for cell in run.cells.values() if not run.is_finished(cell)}
+    assert again == {1, *range(3, 21)}
+    assert list(run.begun_elsewhere) == [(STUDY.name, 1)]
+
+
+def test_a_run_goes_on_in_its_own_boot_without_a_word(tmp_path: Path) -> None:
+    run = resumed(tmp_path)
+    run.open()
+    run.close()
+    assert run.begun_elsewhere == {}
+    assert sum(run.is_finished(cell) for cell in run.cells.values()) == 4
+
+
+@pytest.mark.parametrize("fact", ["node", "uname_release"])
+def test_a_run_is_of_one_machine_and_kernel(tmp_path: Path, fact: str) -> None:
+    run = resumed(tmp_path, boot_id="another boot", **{fact: "other"})
+    with pytest.raises(Refused, match=r"--resume: .* was measured on .*other"):
+        run.open()
 
 
 def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> None:

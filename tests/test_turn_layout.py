@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from fixtures import workloads
-from fixtures.terms import CellSpec, Limit
+from fixtures.terms import BadInput, CellSpec, Limit
 from fixtures.turn_layout import (
     FEWEST_STEPS,
     FIRST_BLOCKS,
@@ -69,6 +69,18 @@ def test_first_slices_are_as_short_as_the_work_allows(
     expected: tuple[int, int],
 ) -> None:
     assert first(requested, cycle, paths, lasting) == expected
+
+
+@pytest.mark.parametrize(
+    ("requested", "paths", "advice"),
+    [(7, (DIRTY,), "--steps=8"), (10, (NET,), "--steps=8 or --steps=12"), (3, (DIRTY,), "=8")],
+)
+def test_steps_that_do_not_fill_long_slices_are_refused(
+    requested: int, paths: tuple[str, ...], advice: str
+) -> None:
+    with pytest.raises(BadInput, match=f"--steps={requested}: .*{advice}"):
+        first(requested, 1, paths, ALL)
+    assert first(requested, 1, (SWAP,), ALL) == (requested, 1)
 
 
 def test_a_set_with_a_script_keeps_long_slices(tmp_path: Path) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from functools import partial
+from itertools import groupby, zip_longest
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from analysis.answer import Answer, Column, Line, Section, Table, Tone, bullets
+from analysis.answer import Answer, Column, Columns, Line, Section, Table, Tone, bullets, table_of
 from analysis.labels import label_of
 from analysis.wording import bracket, counted, number, probability
 from control.names import first_few, undigested
 
-from .evidence import NAMED, machines_of, values_of
+from .evidence import COLUMNS, NAMED, name_of
 
 if TYPE_CHECKING:
     from .evidence import Evidence, MetaAnalysis
@@ -27,13 +30,7 @@ TONES: dict[str, Tone] = {
     "too few runs": "open",
 }
 ORDER = list(TONES)
-LISTED = (
-    "helps everywhere measured",
-    "helps on average",
-    "harms everywhere measured",
-    "harms on average",
-    "no difference",
-)
+LISTED = ORDER[:5]
 BROUGHT = ("machine", "device", "kernel", "torch")  # columns in which runs may differ
 
 
@@ -46,7 +43,7 @@ def answer(gathered: MetaAnalysis, *, every: bool = False) -> Answer:
     lines = [*_of_runs(gathered)]
     few = [_name_of(one) for one in evidence if one.word == "too few runs"]
     if few:
-        lines.append(f"no general verdict from fewer than three runs: {first_few(few, NAMED)}")
+        lines.append(f"no general verdict from fewer than three days: {first_few(few, NAMED)}")
     return Answer(
         title="Evidence over runs",
         findings=[Line(_headline(gathered, evidence), tone="strong"), *_findings(evidence)],
@@ -60,7 +57,9 @@ def answer(gathered: MetaAnalysis, *, every: bool = False) -> Answer:
             "notes": lines,
             "warnings": list(gathered.notes),
         },
-        rows=_flat(evidence),
+        rows=Table(
+            [column for column, _ in FLAT], [[read(one) for _, read in FLAT] for one in evidence]
+        ),
     )
 
 
@@ -78,8 +77,7 @@ def _headline(gathered: MetaAnalysis, evidence: Sequence[Evidence]) -> str:
     runs = gathered.runs
     days = sorted({run.started_utc[:10] for run in runs})
     span = f", {days[0]} to {days[-1]}" if len(days) > 1 else ""
-    machines = machines_of(runs)
-    where = f" on {machines} machines" if machines > 1 else ""
+    where = f" on {gathered.machines} machines" if gathered.machines > 1 else ""
     settled = sum(one.word in LISTED for one in evidence)
     of_days = f"{counted(len(runs), 'run')} of {counted(len(days), 'day')}{span}{where}"
     hidden = gathered.family - sum(one.over is not None for one in evidence)
@@ -104,65 +102,71 @@ def _gain_of(one: Evidence) -> str:
     return f"{_name_of(one)} {gain}{one.remark}"
 
 
+def _gain(one: Evidence, end: str) -> float | None:
+    return math.expm1(getattr(one.over, end)) if one.over else None
+
+
+def _interval(one: Evidence, low: str, high: str) -> str | None:
+    return bracket(_gain(one, low), _gain(one, high), number).strip() or None
+
+
+def _tau(one: Evidence) -> float | None:
+    return one.over.tau if one.over else None
+
+
+# The columns of `--csv`.
+FLAT: Columns = (
+    (Column("workload", left=True), attrgetter("workload")),
+    (Column("tweakset", left=True), attrgetter("name")),
+    (Column("runs"), lambda one: len(one.contributions)),
+    (Column("machines"), attrgetter("machines")),
+    (Column("gain"), partial(_gain, end="mean")),
+    *((Column(end), partial(_gain, end=end)) for end in ("low", "high", "next_low", "next_high")),
+    (Column("tau_log"), _tau),
+    (Column("p_adjusted"), attrgetter("p_adjusted")),
+    (Column("verdict", left=True), attrgetter("word")),
+)
+SHOWN: Columns = (
+    (Column("workload", left=True), lambda one: undigested(one.workload)),
+    (Column("tweak set", left=True), attrgetter("name")),
+    (Column("runs", spare=1), lambda one: len(one.contributions)),
+    (Column("helped", spare=2), attrgetter("helped")),
+    (Column("gain %", write=number), partial(_gain, end="mean")),
+    (Column("95 % interval"), partial(_interval, low="low", high="high")),
+    (Column("next run"), partial(_interval, low="next_low", high="next_high")),
+    (Column("tau %", write=lambda tau: f"{100 * tau:.1f}", spare=3), _tau),
+    (Column("p (Holm)", write=probability), attrgetter("p_adjusted")),
+)
+MORE_RUNS = (Column("more runs"), attrgetter("more_runs"))
+
+
 def _table(evidence: Sequence[Evidence]) -> Table:
-    columns = [
-        Column("workload", "workload", left=True),
-        Column("tweak set", "tweakset", left=True),
-        Column("runs", "runs", spare=1),
-        Column("helped", "helped", spare=2),
-        Column("gain %", "gain"),
-        Column("95 % interval", "interval"),
-        Column("next run", "next_run"),
-        Column("tau %", "tau", spare=3),
-        Column("p (Holm)", "p"),
-    ]
-    rows = [_row(one) for one in evidence]
-    if any(one.more_runs for one in evidence):
-        columns.append(Column("more runs", "more_runs"))
-        rows = [[*row, one.more_runs] for row, one in zip(rows, evidence, strict=True)]
-    return Table(columns, rows)
-
-
-def _row(one: Evidence) -> list[object]:
-    over, named = one.over, [undigested(one.workload), one.name, len(one.contributions), one.helped]
-    if over is None:
-        return [*named, None, None, None, None, None]
-    return [
-        *named,
-        number(math.expm1(over.mean)),
-        _interval(over.low, over.high),
-        _interval(over.next_low, over.next_high),
-        f"{100 * over.tau:.1f}",
-        probability(one.p_adjusted if one.p_adjusted is not None else over.p),
-    ]
-
-
-def _interval(low: float, high: float) -> str:
-    return bracket(math.expm1(low), math.expm1(high), number).strip()
+    more = [MORE_RUNS] * any(one.more_runs for one in evidence)
+    return table_of([*SHOWN, *more], evidence)
 
 
 def _runs(one: Evidence) -> Table:
     columns = [
-        Column("run", "run", left=True),
-        Column("day", "day", left=True),
-        Column("blocks", "blocks"),
-        Column("gain %", "gain"),
-        Column("95 % interval", "interval"),
-        Column("without it", "without"),
+        Column("run", left=True),
+        Column("day", left=True),
+        Column("blocks"),
+        Column("gain %", write=number),
+        Column("95 % interval"),
+        Column("without it", write=number),
     ]
     rows = []
-    for at, each in enumerate(one.contributions):
-        effect = each.effect
-        without = number(math.expm1(one.without[at])) if one.without else None
-        name = each.run.origin.rpartition("/")[2].removesuffix(".xz").removesuffix(".json")
-        interval = bracket(effect.low, effect.high, number).strip()
-        rows.append([name, each.day, effect.n_candidate, number(effect.gain), interval, without])
+    for day, without in zip_longest(one.days, map(math.expm1, one.without)):
+        for each in day.runs:
+            effect = each.effect
+            interval = bracket(effect.low, effect.high, number).strip()
+            named = name_of(each.run), each.day, effect.n_candidate
+            rows.append([*named, effect.gain, interval, without])
     return Table(columns, rows)
 
 
 def _of_runs(gathered: MetaAnalysis) -> Iterator[str]:
     for column in BROUGHT:
-        values = values_of(gathered.runs, column)
+        values = Counter(COLUMNS[column](run) for run in gathered.runs)
         if len(values) > 1:
             shown = [f"{value or 'unknown'} ({count})" for value, count in values.most_common()]
             yield f"runs differ in {column}: {first_few(shown, NAMED)}"
@@ -172,44 +176,26 @@ LEGEND = (
     ("helped", "number of runs in which it helped by more than the margin"),
     (
         "gain, 95 % interval",
-        "common to all runs, above 0 is better (REML, Hartung and Knapp); each run counts once",
+        "over all runs, above 0 is better (REML, Hartung and Knapp); a machine's day counts once",
     ),
     (
         "next run",
-        (
-            "range of the effect in another run like these, 19 times in 20: another day, on "
-            "machines of these kinds"
-        ),
+        "range of the effect on another day, on machines of these kinds, 19 times in 20",
     ),
-    (
-        "(one machine), (one day)",
-        (
-            "the runs of this effect come from one machine, or name none, or are of one day: they "
-            "show nothing about another"
-        ),
-    ),
+    ("(one machine), (one day)", "the runs show nothing about another"),
     (
         "more runs",
-        (
-            "number of further runs, each on another day, that would find this effect, or the "
-            "margin, four times in five"
-        ),
+        "each on another day, they would find this effect, or the margin, four times in five",
     ),
     ("tau", "standard deviation of the runs' effects beyond their own errors"),
-    (
-        "helps everywhere measured",
-        "the next run's interval lies above the margin, and p is below 0.05",
-    ),
+    ("helps everywhere measured", "next run lies above the margin, and p is below 0.05"),
     (
         "helps on average",
         "p below 0.05, and the mean is above 0; another day may show nothing, or the opposite",
     ),
-    ("no difference", "the next run's interval lies inside the margin"),
-    (
-        "can't tell yet",
-        "p is 0.05 or more, and the next run's interval reaches beyond the margin",
-    ),
-    ("too few runs", "fewer than three: the variation between days is unknown"),
+    ("no difference", "next run lies inside the margin"),
+    ("can't tell yet", "p is 0.05 or more, and next run reaches beyond the margin"),
+    ("too few runs", "of fewer than three days or machines: the variation is unknown"),
 )
 
 
@@ -224,7 +210,7 @@ def _legend(gathered: MetaAnalysis) -> Iterator[tuple[str, str]]:
 
 def _data(one: Evidence) -> dict[str, object]:
     over = one.over
-    names = ("workload", "tweakset", "kind", "margin", "reason", "by", "p_adjusted", "machines")
+    names = ("workload", "tweakset", "kind", "margin", "by", "p_adjusted", "machines")
     ends = ("low", "high", "next_low", "next_high")
     log = {"log_se": "error", "tau_log": "tau", "tau_groups_log": "tau_groups"}
     return {name: getattr(one, name) for name in (*names, "more_runs")} | {
@@ -251,19 +237,3 @@ def _data(one: Evidence) -> dict[str, object]:
             "without_each": [math.expm1(each) for each in one.without],
         },
     }
-
-
-def _flat(evidence: Sequence[Evidence]) -> Table:
-    figured = ("gain", "low", "high", "next_low", "next_high", "tau_log")
-    names = ("workload", "tweakset", "runs", "machines", *figured, "p_adjusted", "verdict")
-    rows: list[list[object]] = []
-    for one in evidence:
-        over = one.over
-        logs = over and (over.mean, over.low, over.high, over.next_low, over.next_high)
-        figures = [*map(math.expm1, logs), over.tau] if over and logs else [None] * len(figured)
-        counts = len(one.contributions), one.machines
-        rows.append([one.workload, one.name, *counts, *figures, one.p_adjusted, one.word])
-    return Table(
-        [Column(name, name, left=name in ("workload", "tweakset", "verdict")) for name in names],
-        rows,
-    )

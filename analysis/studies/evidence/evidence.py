@@ -1,24 +1,25 @@
 """One effect over many runs: the contributing runs, the pooled estimate, and its verdict.
 
-A run is the unit, with the effect and standard error of `compare`. Runs are pooled if the tweak
-set's settings, the workload's parameters and device, and the metric agree. Only `--by=device` pools
+A run is the unit, with the effect and standard error of `compare`. Runs of one day on one machine
+are one unit together: they show nothing about another day. Runs are pooled if the tweak set's
+settings, the workload's parameters and device, and the metric agree. Only `--by=device` pools
 devices.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.arms import distinct, no_copies
 from analysis.compare import CompareOptions, compare
 from analysis.labels import Machines, identity_of
 from analysis.stats.effect import holm
 from analysis.terms import AppliedKeys, Cell, Comparison, Metric, Refused, Run
-from analysis.wording import counted
 from control.names import first_few, undigested
 from control.t_test import ALPHA, detectable_errors
 
@@ -34,37 +35,35 @@ from .random_effects import (
 if TYPE_CHECKING:
     from analysis.terms import Effect
 
-Word = Literal[
-    "helps everywhere measured",
-    "helps on average",
-    "harms everywhere measured",
-    "harms on average",
-    "no difference",
-    "can't tell yet",
-    "too few runs",
-]
-OPPOSITE = "another day may show nothing, or the opposite."
-# `{run}` is another run or, if all runs are of one machine, another run on it.
-REASONS: Mapping[Word, str] = {
-    "helps everywhere measured": "{run} would also show more than the margin.",
-    "harms everywhere measured": "{run} would also show a loss beyond the margin.",
-    "no difference": "{run} would also stay within the margin.",
-    "helps on average": OPPOSITE,
-    "harms on average": OPPOSITE,
-}
 MOST_MORE = 1_000  # runs: more are impractical
 NAMED = 3
 DAY = slice(10)
 DEVICE = "device"  # the workload's device: every contribution has its own
 
 
+class MachineKey(NamedTuple):
+    """A machine by host name and hardware.
+
+    In a container, the host name is the container's and is ignored. The memory may differ a little
+    (`SAME_MEMORY`), because each kernel reserves its own share.
+    """
+
+    host: str
+    number: int
+
+
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """The effect of a tweak set under a workload in one run; `columns`: facts about the run."""
+    """The effect of a tweak set under a workload in one run.
+
+    machine: equal for runs of one machine, and with the day what the run is pooled by
+    columns: facts about the run
+    """
 
     run: Run
     comparison: Comparison
     effect: Effect
+    machine: MachineKey
     columns: Mapping[str, str]
 
     @property
@@ -77,7 +76,21 @@ class Contribution:
 
     @property
     def day(self) -> str:
-        return self.run.started_utc[DAY]
+        return self.columns["day"]
+
+    @property
+    def machine_day(self) -> tuple[object, ...]:
+        """Return the day and the machine, told by its boot if it has no host name of its own."""
+        day = self.day or self.run.origin
+        return day, self.machine, self.machine.host or self.run.machine.get("boot_id")
+
+
+class MachineDay(NamedTuple):
+    """The runs of one day on one machine, and their common effect with its standard error."""
+
+    runs: Sequence[Contribution]
+    gain: float
+    error: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +99,11 @@ class Evidence:
 
     kind: distinguishes effects of one name with different settings
     margin: the widest that a run declared; `no difference` uses the narrowest
-    over, without: the estimate over the runs, None below three, and the mean without each run
+    days: the contributions by day and machine, which are estimated over
+    over, without: the estimate, None below three days, and the mean without each day
     p_adjusted: Holm, over all effects of the runs, whichever of them are shown
     by: the column by which runs are grouped; empty if they are not
-    word, reason: the verdict, and the sentence that justifies it
+    word: the verdict (`answer.TONES` lists them)
     more_runs: further runs, each on another day, that would settle an undecided effect
     """
 
@@ -99,13 +113,12 @@ class Evidence:
     metric: Metric
     margin: float
     contributions: tuple[Contribution, ...]
-    machines: int
+    days: tuple[MachineDay, ...]
     over: PooledEstimate | None = None
     p_adjusted: float | None = None
     without: tuple[float, ...] = ()
     by: str = ""
-    word: Word = "too few runs"
-    reason: str = ""
+    word: str = "too few runs"
     more_runs: int | None = None
 
     @property
@@ -115,10 +128,14 @@ class Evidence:
     @property
     def remark(self) -> str:
         """Return what all runs have in common, so that they show nothing beyond it."""
-        days = {each.day for each in self.contributions}
-        one_day = len(days) == 1 and "" not in days
+        dates = {each.day for each in self.contributions}
+        one_day = len(dates) == 1 and "" not in dates
         parts = ["one machine"] * (self.machines == 1) + ["one day"] * one_day
         return f" ({', '.join(parts)})" if parts else ""
+
+    @property
+    def machines(self) -> int:
+        return len({each.machine for each in self.contributions})
 
     @property
     def helped(self) -> int:
@@ -134,6 +151,7 @@ class MetaAnalysis:
     """
 
     runs: tuple[Run, ...]
+    machines: int
     evidence: tuple[Evidence, ...]
     notes: tuple[str, ...]
     family: int
@@ -177,33 +195,29 @@ def gather(
     pooled: dict[tuple[str, str], dict[Conditions, list[Contribution]]] = defaultdict(
         lambda: defaultdict(list)
     )
+    used: dict[str, Run] = {}
+    machines, keys = Machines(), set[MachineKey]()
     for run in kept:
-        columns = {name: column(run) for name, column in COLUMNS.items()}
-        cells: dict[str, list[Cell]] = defaultdict(list)
-        for cell in run.cells:
-            cells[cell.workload].append(cell)
-        devices = {workload: _devices(own) for workload, own in cells.items()}
-        for comparison in compared(run):
-            asks = run.tweaksets[comparison.tweakset]
-            if comparison.guard or not (asks.requested or asks.scripts):
-                continue
-            if reason := _why_silent(comparison):
-                silent[_name(run), comparison.workload, reason].append(comparison.tweakset)
-            elif comparison.primary:
-                key = comparison.workload, comparison.tweakset
-                conditions = _conditions(
-                    run, comparison, cells[comparison.workload], devices[comparison.workload]
-                )
-                own = {**columns, DEVICE: conditions.device}
-                if by == DEVICE:
-                    conditions = conditions._replace(device="")
-                pooled[key][conditions].append(
-                    Contribution(run, comparison, comparison.primary, own)
-                )
+        contrasts = [one for one in compared(run) if _changes_something(run, one)]
+        if not contrasts:
+            continue
+        host = "" if run.machine.get("container") else str(run.machine.get("hostname") or "")
+        machine = MachineKey(host, machines.number_of(run.machine))
+        keys.add(machine)
+        used[run.origin] = run
+        for one in contrasts:
+            if reason := _why_silent(one):
+                silent[name_of(run), one.workload, reason].append(one.tweakset)
+        for conditions, each in _contributions(run, contrasts, machine):
+            one = each.comparison
+            alike = conditions._replace(device="") if by == DEVICE else conditions
+            pooled[one.workload, one.tweakset][alike].append(each)
 
     def chosen(workload: str, tweakset: str) -> bool:
         return (not workloads or workload in workloads) and (not tweaksets or tweakset in tweaksets)
 
+    if strangers := [name_of(run) for run in kept if run.origin not in used]:
+        notes.append(f"not counted, for lack of a tweak set: {first_few(strangers, NAMED)}")
     notes += _omitted(silent, chosen)
     shown = {key: kinds for key, kinds in pooled.items() if chosen(*key)}
     if not shown:
@@ -214,10 +228,34 @@ def gather(
     notes += _pooled_apart(shown)
     every = judged([one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by)])
     evidence = tuple(one for one in every if chosen(one.workload, one.tweakset))
-    notes += _not_grouped(evidence)
+    notes += [*_same_day(evidence), *_not_grouped(evidence)]
     return MetaAnalysis(
-        kept, evidence, tuple(notes), family=sum(one.over is not None for one in every)
+        tuple(used.values()),
+        len(keys),
+        evidence,
+        tuple(notes),
+        family=sum(one.over is not None for one in every),
     )
+
+
+def _contributions(
+    run: Run, contrasts: Iterable[Comparison], machine: MachineKey
+) -> Iterator[tuple[Conditions, Contribution]]:
+    columns = {name: column(run) for name, column in COLUMNS.items()}
+    cells: dict[str, list[Cell]] = defaultdict(list)
+    for cell in run.cells:
+        cells[cell.workload].append(cell)
+    devices = {workload: _devices(own) for workload, own in cells.items()}
+    for one in contrasts:
+        if one.primary and not _why_silent(one):
+            conditions = _conditions(run, one, cells[one.workload], devices[one.workload])
+            own = {**columns, DEVICE: conditions.device}
+            yield conditions, Contribution(run, one, one.primary, machine, own)
+
+
+def _changes_something(run: Run, comparison: Comparison) -> bool:
+    asks = run.tweaksets[comparison.tweakset]
+    return not comparison.guard and bool(asks.requested or asks.scripts)
 
 
 Chosen = Callable[[str, str], bool]  # of a workload and a tweak set
@@ -233,7 +271,7 @@ def _omitted(silent: Mapping[tuple[str, str, str], Sequence[str]], chosen: Chose
         yield f"omitted from {', '.join(where)}: {names}: {reason}"
 
 
-def _name(run: Run) -> str:
+def name_of(run: Run) -> str:
     return run.origin.rpartition("/")[2].removesuffix(".xz").removesuffix(".json")
 
 
@@ -274,7 +312,8 @@ def _conditions(
     )
     steps = frozenset({"steps", "warmup_steps"})  # the length of a cell is part of the method
     own = tuple(sorted((name, str(value)) for name, value in params.items() if name not in steps))
-    return Conditions(comparison.primary_metric, tuple(sorted(settings.items())), own, device)
+    asked = tuple(sorted(settings.items()))
+    return Conditions(comparison.primary_metric, asked, own, device)
 
 
 def _moved(applied: AppliedKeys) -> Iterator[tuple[str, str]]:
@@ -293,7 +332,7 @@ def _pooled_apart(pooled: Mapping[tuple[str, str], Iterable[Conditions]]) -> Ite
         what = first_few([*differing], len(differing))
         if [*differing] == [DEVICE]:
             devices = sorted(name or "unknown" for name in differing[DEVICE])
-            what = f"{DEVICE} ({first_few(devices, NAMED)}; --by={DEVICE} pools them)"
+            what = f"{DEVICE} ({first_few(devices, NAMED)}); grouping by {DEVICE} pools them"
         rows[what].append(f"{tweakset} under {undigested(workload)}")
     for what, names in rows.items():
         yield f"pooled separately because runs differ in {what}: {first_few(names, NAMED)}"
@@ -310,9 +349,32 @@ def _of_kinds(
             told_by_device = len({other.device for other in kinds}) == len(kinds)
             device = conditions.device or "unknown device"
             kind = device if told_by_device else f"kind {number}"
-        machines = machines_of([each.run for each in contributions])
-        metric, own = conditions.metric, tuple(contributions)
-        yield Evidence(workload, tweakset, kind, metric, margin, own, machines, by=by)
+        together: dict[tuple[object, ...], list[Contribution]] = defaultdict(list)
+        for each in contributions:
+            together[each.machine_day, each.columns.get(by)].append(each)
+        days = tuple(_pooled(runs) for runs in together.values())
+        own = tuple(contributions)
+        yield Evidence(workload, tweakset, kind, conditions.metric, margin, own, days, by=by)
+
+
+def _pooled(runs: Sequence[Contribution]) -> MachineDay:
+    """Pool the runs of one machine and day; if they differ by more than their errors, so wide."""
+    if len(runs) == 1:
+        return MachineDay(runs, runs[0].gain, runs[0].error)
+    weights = [1 / each.error**2 for each in runs]
+    gain = fmean([each.gain for each in runs], weights)
+    variance = fmean([(each.gain - gain) ** 2 for each in runs], weights) / (len(runs) - 1)
+    return MachineDay(runs, gain, math.sqrt(max(1 / math.fsum(weights), variance)))
+
+
+def _same_day(evidence: Iterable[Evidence]) -> Iterator[str]:
+    names = (
+        ", ".join(name_of(each.run) for each in day.runs)
+        for one in evidence
+        for day in one.days
+        if len(day.runs) > 1
+    )
+    yield from (f"counted as one, of one day and machine: {each}" for each in dict.fromkeys(names))
 
 
 def judged(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -321,37 +383,30 @@ def judged(evidence: Sequence[Evidence]) -> list[Evidence]:
     ps = [one.over.p for one in estimated if one.over]
     adjusted = iter(holm(ps))
     return [
-        _worded(replace(one, p_adjusted=next(adjusted)), len(ps)) if one.over else _worded(one, 0)
+        _worded(replace(one, p_adjusted=next(adjusted)), len(ps)) if one.over else one
         for one in estimated
     ]
 
 
 def _estimated(one: Evidence) -> Evidence:
-    if len(one.contributions) < FEWEST_RUNS:
+    if len(one.days) < FEWEST_RUNS:
         return one
-    gains = [each.gain for each in one.contributions]
-    errors = [each.error for each in one.contributions]
+    gains, errors = [day.gain for day in one.days], [day.error for day in one.days]
     over = estimate(gains, errors, groups_of(one))
     return replace(one, over=over, without=tuple(means_without_each(gains, errors)))
 
 
 def groups_of(one: Evidence) -> list[str]:
-    return [each.columns[one.by] for each in one.contributions] if one.by else []
+    return [day.runs[-1].columns[one.by] for day in one.days] if one.by else []
 
 
 def _worded(one: Evidence, family: int) -> Evidence:
-    over, runs = one.over, len(one.contributions)
-    if over is None:
-        needed = FEWEST_RUNS - runs
-        reason = (
-            f"{counted(runs, 'run')}: estimating variation between days takes {FEWEST_RUNS}; "
-            f"{needed} more would suffice."
-        )
-        return replace(one, reason=reason)
+    over = one.over
+    assert over is not None  # noqa: S101 there are enough days
     edge = math.log1p(one.margin)
     inside = math.log1p(min(each.comparison.margin for each in one.contributions))
     shown = one.p_adjusted is not None and one.p_adjusted < ALPHA
-    word: Word = "can't tell yet"
+    word = "can't tell yet"
     if over.next_low > edge and shown:
         word = "helps everywhere measured"
     elif over.next_high < -edge and shown:
@@ -361,14 +416,7 @@ def _worded(one: Evidence, family: int) -> Evidence:
     elif shown:
         word = "helps on average" if over.mean > 0 else "harms on average"
     more = more_runs(one, family) if word == "can't tell yet" else None
-    undecided = (
-        f"about {counted(more, 'more run')}, each on another day, would suffice."
-        if more
-        else f"more than {MOST_MORE:,} runs would be needed."
-    )
-    another = "another run" if one.machines > 1 else "another run on this machine"
-    reason = REASONS.get(word, undecided).format(run=another)
-    return replace(one, word=word, more_runs=more, reason=reason)
+    return replace(one, word=word, more_runs=more)
 
 
 def more_runs(one: Evidence, family: int) -> int | None:
@@ -377,9 +425,9 @@ def more_runs(one: Evidence, family: int) -> int | None:
     For an effect below the margin, return the number that would find the margin.
     """
     over = one.over
-    assert over is not None  # noqa: S101 there are enough runs
-    runs = len(one.contributions)
-    each = over.tau**2 + sum(each.error**2 for each in one.contributions) / runs
+    assert over is not None  # noqa: S101 there are enough days
+    runs = len(one.days)
+    each = over.tau**2 + math.fsum(day.error**2 for day in one.days) / runs
     size = max(abs(over.mean), math.log1p(one.margin))
     alpha = ALPHA / max(1, family)
     enough = (
@@ -396,29 +444,10 @@ def _not_grouped(evidence: Sequence[Evidence]) -> Iterator[str]:
     if not single:
         return
     everywhere = len(single) == sum(one.over is not None for one in evidence)
-    names = [f"{one.name} in {undigested(one.workload)}" for one in single]
-    where = "" if everywhere else f" to {', '.join(names)}"
+    names = ", ".join(f"{one.name} in {undigested(one.workload)}" for one in single)
+    where = "" if everywhere else f" to {names}"
     by = single[0].by
     applied = "only pools the devices" if by == DEVICE else f"was not applied{where}"
-    needed = f"{FEWEST_GROUPS} groups with two runs or more each"
-    why = f"estimating the variation between groups needs {needed}, so each run counts singly"
-    yield f"--by={by} {applied}: {why}"
-
-
-def machines_of(runs: Sequence[Run]) -> int:
-    """Return the number of machines, told apart by host name and hardware.
-
-    In a container, the host name is the container's and is ignored. The memory may differ a little
-    (`SAME_MEMORY`), because each kernel reserves its own share.
-    """
-    known = Machines()
-    return len({(_host(run), known.number_of(run.machine)) for run in runs})
-
-
-def _host(run: Run) -> str:
-    return "" if run.machine.get("container") else str(run.machine.get("hostname") or "")
-
-
-def values_of(runs: Sequence[Run], column: str) -> Counter[str]:
-    """Count the runs' values in a column."""
-    return Counter(COLUMNS[column](run) for run in runs)
+    needed = f"{FEWEST_GROUPS} groups with two days or more each"
+    why = f"estimating the variation between groups needs {needed}, so each day counts singly"
+    yield f"grouping by {by} {applied}: {why}"

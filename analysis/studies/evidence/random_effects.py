@@ -16,13 +16,14 @@ If runs are grouped (days on one machine), two variances are estimated together.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from control.t_test import ALPHA, t_quantile, t_tail
+from control.t_test import ALPHA, t_interval, t_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
 FEWEST_RUNS = 3
 FEWEST_GROUPS = 3  # with two or more runs each, else the variation between groups is unknown
 WIDEST = 4.0  # times the variance of the effects: upper limit of the search
-LEAST_SHARE = 1e-9  # of the upper limit: practically zero
-GRID, ROUNDS = 40, 40  # grid points, then bisections around the best
-AGREEMENTS = 64  # variances that the next run's interval averages over
-AT_REST = 1e-7  # relative change of a variance at convergence
+LEAST_SHARE = 1e-9  # of the largest error's variance: practically zero
+ROUNDS = 50  # bisections
 FARTHEST = 8.0  # standard deviations of a normal distribution
-GOLDEN = (math.sqrt(5) - 1) / 2
+# Shares of the distribution of variances. The first of 64 is divided further: it holds the largest
+# variances, on which a p below 1/64 depends.
+EDGES = np.concatenate([[0.0], np.geomspace(1e-9, 1 / 64, 32), np.arange(2, 65) / 64])
+SHARES, WEIGHTS = (EDGES[1:] + EDGES[:-1]) / 2, np.diff(EDGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,6 @@ class PooledEstimate:
     q, q_p: Cochran's Q of equal effects, and its p
     """
 
-    runs: int
     mean: float
     low: float
     high: float
@@ -78,65 +79,43 @@ def estimate(
     >>> round(over.mean, 3), round(over.tau, 3)
     (0.05, 0.028)
     """
-    gains, variances = np.asarray(effects, float), np.asarray(errors, float) ** 2
-    within = float(variance_between(gains, variances))
-    if not is_grouped(groups):
-        over = _summary(
-            gains,
-            variances,
-            lambda values: values / (variances + within),
-            len(gains) - 1,
-            (0.0, within),
-        )
-        agreeing = agreement(gains, variances)
-        low, high = next_run(agreeing)
-        p = max(over.p, p_of_no_effect(agreeing))
-        return replace(over, p=p, next_low=min(low, over.low), next_high=max(high, over.high))
-    labels = list(dict.fromkeys(groups))
-    same = np.array([[float(one == other) for other in groups] for one in groups])
-    between, within = _two_variances(gains, variances, same, within)
-    covariance = np.diag(variances + within) + between * same
-    return _summary(
-        gains,
-        variances,
-        lambda values: np.asarray(np.linalg.solve(covariance, values), float),
-        len(labels) - 1,
-        (between, within),
-    )
-
-
-def _summary(
-    gains: Floats,
-    variances: Floats,
-    weighted: Callable[[Floats], Floats],
-    df: int,
-    between: tuple[float, float],
-) -> PooledEstimate:
-    """Return the estimate; `weighted` multiplies by the inverse of the effects' covariance."""
     from scipy.special import chdtrc
 
-    weights = weighted(np.ones(len(gains)))
+    gains, variances = np.asarray(effects, float), np.asarray(errors, float) ** 2
+    same, df = np.eye(len(gains)), len(gains) - 1
+    between, within = 0.0, float(variance_between(gains, variances))
+    grouped = is_grouped(groups)
+    if grouped:
+        same = np.array([[float(one == other) for other in groups] for one in groups])
+        df = len(set(groups)) - 1
+        between, within = _two_variances(gains, variances, same, within)
+    covariance = np.diag(variances + within) + between * same
+    weights = np.linalg.solve(covariance, np.ones(len(gains)))
     total = float(weights.sum())
-    mean = float(weights @ gains) / total
-    off = gains - mean
-    spread = float(off @ weighted(off)) / (len(gains) - 1)
+    off = gains - weights @ gains / total
+    spread = float(off @ np.linalg.solve(covariance, off)) / (len(gains) - 1)
     error = math.sqrt(max(1.0, spread) / total)
-    quantile = t_quantile(1 - ALPHA / 2, df)
-    ahead = quantile * math.sqrt(sum(between) + error**2)
+    mean, low, high, p = t_interval(float(weights @ gains) / total, error, df)
+    ahead = t_quantile(1 - ALPHA / 2, df) * math.sqrt(between + within + error**2)
+    next_low, next_high = mean - ahead, mean + ahead
+    if not grouped:
+        agreeing = agreement(gains, variances)
+        next_low, next_high = next_run(agreeing)
+        next_low, next_high = min(next_low, low), max(next_high, high)
+        p = max(p, p_of_no_effect(agreeing))
     equal = float((gains / variances).sum() / (1 / variances).sum())
     q = float(((gains - equal) ** 2 / variances).sum())
     return PooledEstimate(
-        runs=len(gains),
         mean=mean,
-        low=mean - quantile * error,
-        high=mean + quantile * error,
-        p=min(1.0, 2 * t_tail(abs(mean) / error, df)),
+        low=low,
+        high=high,
+        p=p,
         error=error,
         df=df,
-        tau=math.sqrt(sum(between)),
-        tau_groups=math.sqrt(between[0]),
-        next_low=mean - ahead,
-        next_high=mean + ahead,
+        tau=math.sqrt(between + within),
+        tau_groups=math.sqrt(between),
+        next_low=next_low,
+        next_high=next_high,
         q=q,
         q_p=float(chdtrc(len(gains) - 1, q)),
     )
@@ -144,7 +123,7 @@ def _summary(
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Equally likely between-run variances consistent with the effects, with means and errors.
+    """Between-run variances consistent with the effects, with means and errors; see `WEIGHTS`.
 
     Under the true variance between runs, the weighted squares of the effects have a chi-square
     distribution; so each quantile of that distribution gives a variance, and together they are its
@@ -158,35 +137,46 @@ class Agreement:
 
 def agreement(effects: Floats, variances: Floats) -> Agreement:
     """Find the between-run variances consistent with two or more effects of given variances."""
-    from scipy.special import chdtri
+    from scipy.special import gammaincinv
 
-    shares = (np.arange(AGREEMENTS) + 0.5) / AGREEMENTS
-    squares = chdtri(len(effects) - 1, shares)
+    squares = 2 * gammaincinv((len(effects) - 1) / 2, SHARES)
+    most = ((effects - effects.mean()) ** 2).sum() / squares
+    between = _end_of(lambda tried: _weighted(effects, variances, tried)[1] > squares, most)
+    means, _, total = _weighted(effects, variances, between)
+    return Agreement(between, means, 1 / np.sqrt(total))
 
-    def at(between: Floats) -> tuple[Floats, Floats, Floats]:
-        weights = 1 / (variances + between[:, None])
-        total = weights.sum(axis=1)
-        means = (weights * effects).sum(axis=1) / total
-        return (weights * (effects - means[:, None]) ** 2).sum(axis=1), means, total
 
-    low, high = np.zeros(AGREEMENTS), ((effects - effects.mean()) ** 2).sum() / squares
+def _weighted(effects: Floats, variances: Floats, between: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return weighted means, squares about them, and total weights, for each `between`."""
+    weights = 1 / (variances + between[..., None])
+    total = weights.sum(axis=-1)
+    means = (weights * effects).sum(axis=-1) / total
+    return means, (weights * (effects - means[..., None]) ** 2).sum(axis=-1), total
+
+
+def _end_of(rises: Callable[[Floats], NDArray[np.bool_]], high: Floats) -> Floats:
+    """Return where `rises` ends between 0 and `high`, by bisection; 0 where it never rises."""
+    low = np.zeros_like(high)
     for _ in range(ROUNDS):
         middle = (low + high) / 2
-        beyond = at(middle)[0] > squares
-        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
-    between = (low + high) / 2
-    _, means, total = at(between)
-    return Agreement(between, means, 1 / np.sqrt(total))
+        up = rises(middle)
+        low, high = np.where(up, middle, low), np.where(up, high, middle)
+    return low
 
 
 def next_run(agreeing: Agreement) -> tuple[float, float]:
     """Return the 95 % interval of the true effect in another run."""
+    from scipy.optimize import brentq
     from scipy.special import ndtr
 
-    scales = np.sqrt(agreeing.between + agreeing.errors**2)
-    return _quantile(agreeing.means, scales, ALPHA / 2, ndtr), _quantile(
-        agreeing.means, scales, 1 - ALPHA / 2, ndtr
-    )
+    means, scales = agreeing.means, np.sqrt(agreeing.between + agreeing.errors**2)
+    ends = float((means - FARTHEST * scales).min()), float((means + FARTHEST * scales).max())
+
+    def beyond(end: float, share: float) -> float:
+        return float(WEIGHTS @ ndtr((end - means) / scales)) - share
+
+    low, high = (float(brentq(beyond, *ends, (share,))) for share in (ALPHA / 2, 1 - ALPHA / 2))
+    return low, high
 
 
 def p_of_no_effect(agreeing: Agreement) -> float:
@@ -196,28 +186,13 @@ def p_of_no_effect(agreeing: Agreement) -> float:
     """
     from scipy.special import ndtr
 
-    below = float(ndtr(-agreeing.means / agreeing.errors).mean())
-    return min(1.0, 2 * min(below, 1 - below))
-
-
-def _quantile(
-    means: Floats, scales: Floats, share: float, normal: Callable[[Floats], Floats]
-) -> float:
-    low, high = float((means - FARTHEST * scales).min()), float((means + FARTHEST * scales).max())
-    for _ in range(2 * ROUNDS):
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high)
-            if float(normal((middle - means) / scales).mean()) < share
-            else (low, middle)
-        )
-    return (low + high) / 2
+    tails = (float(WEIGHTS @ ndtr(side * agreeing.means / agreeing.errors)) for side in (-1, 1))
+    return min(1.0, 2 * min(tails))
 
 
 def is_grouped(groups: Sequence[object]) -> bool:
     """Return whether there are enough groups, with enough runs, to separate both variances."""
-    sizes = [sum(other == group for other in groups) for group in dict.fromkeys(groups)]
-    return sum(size > 1 for size in sizes) >= FEWEST_GROUPS
+    return sum(size > 1 for size in Counter(groups).values()) >= FEWEST_GROUPS
 
 
 def means_without_each(effects: Sequence[float], errors: Sequence[float]) -> list[float]:
@@ -225,78 +200,31 @@ def means_without_each(effects: Sequence[float], errors: Sequence[float]) -> lis
     runs = len(effects)
     if runs <= FEWEST_RUNS:
         return []
+    others = ~np.eye(runs, dtype=bool)
     gains, variances = (
-        np.tile(np.asarray(values, float), (runs, 1))
+        np.tile(np.asarray(values, float), (runs, 1))[others].reshape(runs, runs - 1)
         for values in (effects, np.asarray(errors, float) ** 2)
     )
-    present = 1.0 - np.eye(runs)
-    between = _variances_near(
-        gains, variances, present, float(variance_between(gains[0], variances[0]))
-    )
-    weights = present / (variances + between[:, None])
-    means: list[float] = ((weights * gains).sum(axis=1) / weights.sum(axis=1)).tolist()
+    means: list[float] = _weighted(gains, variances, variance_between(gains, variances))[0].tolist()
     return means
 
 
-def _variances_near(effects: Floats, variances: Floats, present: Floats, start: float) -> Floats:
-    """Return variances as `variance_between`, by Fisher scoring from a known row's variance.
+def variance_between(effects: Floats, variances: Floats) -> Floats:
+    """Return the REML variance between runs, for each row of effects: where its score ends.
 
-    Rows must differ little from that row; rows that do not converge are searched.
+    Takes: shape (…, runs)
     """
-    between = np.full(len(effects), start)
-    moved = np.full(len(effects), math.inf)
-    for _ in range(ROUNDS):
-        weights = present / (variances + between[:, None])
-        total = weights.sum(axis=1)
-        means = (weights * effects).sum(axis=1) / total
-        squares = weights**2
-        beyond = (squares * ((effects - means[:, None]) ** 2 - variances)).sum(
-            axis=1
-        ) / squares.sum(axis=1)
-        following = np.maximum(0.0, beyond + 1 / total)
-        moved = np.abs(following - between)
-        between = following
-        if (moved <= AT_REST * (between + 1 / total)).all():
-            break
-    restless = moved > AT_REST * (between + 1 / total)
-    if restless.any():
-        between[restless] = variance_between(
-            effects[restless], variances[restless], present[restless]
-        )
-    return between
+    most = WIDEST * effects.var(axis=-1, ddof=1) + LEAST_SHARE * variances.max(axis=-1)
 
-
-def variance_between(effects: Floats, variances: Floats, present: Floats | None = None) -> Floats:
-    """Return the REML variance between runs, for each row of effects.
-
-    Takes: shape (…, runs); `present` is 1 for each run that counts.
-    """
-    present = np.ones_like(effects) if present is None else present
-    count = present.sum(axis=-1)
-    middle = (present * effects).sum(axis=-1, keepdims=True) / count[..., None]
-    most = WIDEST * (present * (effects - middle) ** 2).sum(axis=-1) / (count - 1) + LEAST_SHARE * (
-        present * variances
-    ).max(axis=-1)
-
-    def likelihood(between: Floats) -> Floats:
-        whole = variances + between[..., None]
-        weights = present / whole
+    def rises(between: Floats) -> NDArray[np.bool_]:
+        weights = 1 / (variances + between[..., None])
         total = weights.sum(axis=-1)
-        mean = (weights * effects).sum(axis=-1) / total
-        squares = (weights * (effects - mean[..., None]) ** 2).sum(axis=-1)
-        result: Floats = -0.5 * ((present * np.log(whole)).sum(axis=-1) + np.log(total) + squares)
-        return result
+        off = effects - ((weights * effects).sum(axis=-1) / total)[..., None]
+        expected = total - (weights**2).sum(axis=-1) / total
+        found: NDArray[np.bool_] = ((weights * off) ** 2).sum(axis=-1) > expected
+        return found
 
-    shares = np.concatenate([[0.0], np.geomspace(LEAST_SHARE, 1.0, GRID)])
-    heights = np.stack([likelihood(share * most) for share in shares])
-    best = heights.argmax(axis=0)
-    low, high = (most * shares[np.clip(best + step, 0, GRID)] for step in (-1, 1))
-    for _ in range(ROUNDS):
-        inner, outer = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        falls = likelihood(inner) >= likelihood(outer)
-        low, high = np.where(falls, low, inner), np.where(falls, outer, high)
-    result: Floats = np.where(best == 0, 0.0, (low + high) / 2)
-    return result
+    return _end_of(rises, np.asarray(most))
 
 
 def _two_variances(

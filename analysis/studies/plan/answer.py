@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from operator import attrgetter
 
 from analysis.again import command_for
-from analysis.answer import Answer, Column, Line, Section, Table, bullets, grouped
+from analysis.answer import Answer, Column, Columns, Line, Section, bullets, grouped, table_of
 from analysis.arms import TOGETHER
 from analysis.labels import label_of
 from analysis.terms import Run
@@ -16,69 +17,47 @@ from control.names import undigested
 from .plan import DAY_S, Need, SamplePlan
 
 LEGEND = (
-    (
-        "noise",
-        (
-            "scatter between blocks of the ratio to the baseline (standard deviation of its "
-            "logarithm)."
-        ),
-    ),
+    ("noise", "standard deviation, between blocks, of the logarithm of the ratio to the baseline."),
     ("A/A", "the same for arms that changed nothing: the machine's own noise."),
     (
         "seen with",
-        (
-            "the smallest gain or loss found with this number of blocks and power (MDE), from the "
-            "noise of all the workload's arms."
-        ),
+        "smallest gain or loss found with these blocks and power (MDE), from all arms' noise.",
     ),
-    ("compare", "its MDE uses each contrast's own noise, so the two figures differ."),
     ("[95 %]", "uncertainty of the pilot's noise, which is large with few blocks."),
 )
 
 
 def answer(plan: SamplePlan, pilot: Run) -> Answer:
     goal = plan.goal
-    feasible = plan.on_this_machine and plan.blocks is not None
-    in_file = pilot.design.kind == "file"  # its rows are the design; its path is not recorded
     findings = [Line(_together(plan), tone="strong")]
-    if feasible and in_file:
-        findings.append(
-            Line(
-                f"The pilot's cells are in a design file: add rows until it has {plan.blocks} "
-                "blocks."
-            )
-        )
+    again = _next(plan, pilot)
+    if plan.on_this_machine and pilot.design.kind == "file":
+        # Its rows are the design; its path is not recorded.
+        again = ()
+        more = f"add rows until it has {plan.blocks} blocks."
+        findings.append(Line(f"The pilot's cells are in a design file: {more}"))
+    figures = ("blocks", "block_s", "total_s", "days", "on_this_machine", "seen_in_a_day")
     return Answer(
         title=f"To find a change of speed of {unsigned(goal.gain)} with {unsigned(goal.power)} "
         f"power, given the noise of run {pilot.run_id}",
         findings=findings,
         sections=[*_needs(plan), *_unplanned(plan)],
         legend=LEGEND,
-        next=() if feasible and in_file else _next(plan, pilot),
+        next=again,
         data={
             "run_id": pilot.run_id,
             "origin": pilot.origin,
             "gain": goal.gain,
             "power": goal.power,
-            **{
-                name: getattr(plan, name)
-                for name in (
-                    "blocks",
-                    "block_s",
-                    "total_s",
-                    "days",
-                    "on_this_machine",
-                    "seen_in_a_day",
-                )
-            },
+            **{name: getattr(plan, name) for name in figures},
             "workloads": plan.needs,
-            "unplanned": list(plan.unplanned),
+            "unplanned": [f"{workload}: {reason}" for workload, reason in plan.unplanned],
         },
     )
 
 
 def _next(plan: SamplePlan, pilot: Run) -> tuple[str, ...]:
-    if plan.on_this_machine and plan.blocks is not None:
+    if plan.on_this_machine:
         planned = {need.workload for need in plan.needs}
         return command_for(pilot, f"--blocks={plan.blocks}", workloads=planned)
     if plan.seen_in_a_day is None:
@@ -87,11 +66,8 @@ def _next(plan: SamplePlan, pilot: Run) -> tuple[str, ...]:
 
 
 def _unplanned(plan: SamplePlan) -> list[Section]:
-    reasons: list[tuple[str, str]] = [
-        (workload, reason)
-        for workload, _, reason in (line.partition(": ") for line in plan.unplanned)
-    ]
-    return [Section("", bullets(grouped(reasons), "not planned:"))] if reasons else []
+    lines = bullets(grouped(plan.unplanned), "not planned:")
+    return [Section("", lines)] if lines else []
 
 
 def _family(need: Need) -> str:
@@ -107,68 +83,51 @@ def _needs(plan: SamplePlan) -> Iterator[Section]:
         needs = [need for need in plan.needs if need.study == study]
         counts = sorted({need.mde_blocks for need in needs})
         span = "-".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-        columns = (
-            Column("workload", left=True),
-            Column("metric", left=True),
-            Column("noise", "log_sd", unsigned),
-            Column("A/A", "aa_log_sd", unsigned, spare=1),
-            Column(f"seen with\n{span} blocks", "mde", unsigned),
-            Column(f"blocks for\n{unsigned(plan.goal.gain)}", "blocks", _count),
-            Column("[95 %]", "blocks_95"),
-            Column("a block\ntakes", "block_s", duration, spare=2),
-            Column("all", "total_s", _time),
+        columns: Columns = (
+            (Column("workload", left=True), lambda need: undigested(need.workload)),
+            (Column("metric", left=True), lambda need: label_of(need.metric)),
+            (Column("noise", "log_sd", unsigned), attrgetter("log_sd")),
+            (Column("A/A", "aa_log_sd", unsigned, spare=1), attrgetter("aa_log_sd")),
+            (Column(f"seen with\n{span} blocks", "mde", unsigned), attrgetter("mde")),
+            (
+                Column(f"blocks for\n{unsigned(plan.goal.gain)}", "blocks", _count),
+                lambda need: need.blocks or math.inf,
+            ),
+            (
+                Column("[95 %]", "blocks_95"),
+                lambda need: f"{_count(need.blocks_low)}-{_count(need.blocks_high)}",
+            ),
+            (Column("a block\ntakes", "block_s", duration, spare=2), attrgetter("block_s")),
+            (Column("all", "total_s", _time), attrgetter("total_s")),
         )
-        yield Section(
-            f"{study}: {_family(needs[0])}", [Table(columns, [_row(need) for need in needs])]
-        )
-
-
-def _row(need: Need) -> list[object]:
-    total_s = (
-        None if need.block_s is None else need.block_s * need.blocks if need.blocks else math.inf
-    )
-    between = f"{_count(need.blocks_low or math.inf)}-{_count(need.blocks_high or math.inf)}"
-    blocks = need.blocks or math.inf
-    return [
-        undigested(need.workload),
-        label_of(need.metric),
-        need.log_sd,
-        need.aa_log_sd,
-        need.mde,
-        blocks,
-        between,
-        need.block_s,
-        total_s,
-    ]
+        yield Section(f"{study}: {_family(needs[0])}", [table_of(columns, needs)])
 
 
 def _time(seconds: float) -> str:
     return duration(seconds) if seconds <= DAY_S else "over a day"
 
 
-def _count(blocks: float) -> str:
-    return "over 100000" if math.isinf(blocks) else str(blocks)
+def _count(blocks: float | None) -> str:
+    return str(blocks) if blocks and blocks < math.inf else "over 100000"
 
 
 def _together(plan: SamplePlan) -> str:
-    most = max(plan.needs, key=lambda need: float("inf") if need.blocks is None else need.blocks)
+    most = undigested(max(plan.needs, key=lambda need: need.blocks or math.inf).workload)
     if plan.blocks is None or not plan.on_this_machine:
-        day = (
-            ""
-            if plan.seen_in_a_day is None
-            else f" A day of blocks would show {unsigned(plan.seen_in_a_day)}."
-        )
+        seen = plan.seen_in_a_day
+        day = "" if seen is None else f" A day of blocks would show {unsigned(seen)}."
+        gain = unsigned(plan.goal.gain)
         return (
-            f"Not on this machine: given the noise of {undigested(most.workload)}, finding "
-            f"{unsigned(plan.goal.gain)} takes more than a day.{day}"
+            f"Not on this machine: given the noise of {most}, finding {gain} takes more than a "
+            f"day.{day}"
         )
-    why_so_many = f", as many as {undigested(most.workload)} needs" if len(plan.needs) > 1 else ""
+    why_so_many = f", as many as {most} needs" if len(plan.needs) > 1 else ""
     time = (
         "of unknown length: the pilot has no durations"
         if plan.block_s is None
         else f"of {duration(plan.block_s)}: {duration(plan.block_s * plan.blocks)}"
     )
-    apart_s = [need.block_s * need.blocks for need in plan.needs if need.block_s and need.blocks]
+    apart_s = [need.total_s for need in plan.needs if need.total_s]
     runs = (
         " A separate run per workload, with its own number of blocks, takes "
         f"{duration(math.fsum(apart_s))}."

@@ -8,15 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from analysis.checks import different_data
 from analysis.compare import ONE_RUN, compare, without_guards
-from analysis.stats.power import (
-    FEWEST,
-    blocks_needed,
-    pair_spread,
-    spread_interval,
-)
+from analysis.stats.power import FEWEST, blocks_needed, pair_spread, spread_interval
 from analysis.terms import Cell, Comparison, Metric, Refused, Run
 from control.t_test import ALPHA, POWER, detectable_gain
 
@@ -62,14 +58,19 @@ class Need:
     mde: float
     block_s: float | None
 
+    @property
+    def total_s(self) -> float | None:
+        """Return the time of all blocks; infinite for more than 100,000."""
+        return self.block_s and self.block_s * (self.blocks or math.inf)
+
 
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
-    """The needs of a run for its goal; `unplanned` has reasons for workloads without a plan."""
+    """The needs of a run for its goal; `unplanned`: workloads without a plan, with reasons."""
 
     goal: Goal
     needs: tuple[Need, ...]
-    unplanned: tuple[str, ...]
+    unplanned: tuple[tuple[str, str], ...]
 
     @property
     def blocks(self) -> int | None:
@@ -98,15 +99,11 @@ class SamplePlan:
     def seen_in_a_day(self) -> float | None:
         """Return the smallest gain detectable in a day; None below 3 blocks or without times."""
         blocks = int(DAY_S / self.block_s) if self.block_s else 0
-        gains = (
-            [
-                detectable_gain(need.log_sd, blocks, need.alpha, self.goal.power)
-                for need in self.needs
-            ]
-            if blocks >= FEWEST
-            else []
+        if blocks < FEWEST:
+            return None
+        return max(
+            detectable_gain(need.log_sd, blocks, need.alpha, self.goal.power) for need in self.needs
         )
-        return max(gains, default=None)
 
 
 def plan(pilot: Run, goal: Goal) -> SamplePlan:
@@ -117,33 +114,25 @@ def plan(pilot: Run, goal: Goal) -> SamplePlan:
     if pilot.is_switched:
         raise Refused(
             f"{pilot.origin}: nothing to plan from: settings were alternated inside processes, so "
-            "the variation between processes is un"
-            "known. Use a pilot with whole runs (--design=matrix); this run's detectable effect "
-            "is in the MDE column of `compare`."
+            "the variation between processes is unknown. Use a pilot with whole runs "
+            "(--design=matrix); this run's detectable effect is in the MDE column of `compare`."
         )
-    comparisons = compare(pilot)
+    places: dict[tuple[str, str], list[Comparison]] = {}
+    for one in compare(pilot):
+        places.setdefault((one.study, one.workload), []).append(one)
     needs, unplanned = [], []
-    for study, workload in dict.fromkeys(
-        (comparison.study, comparison.workload) for comparison in comparisons
-    ):
-        own = [
-            comparison
-            for comparison in comparisons
-            if (comparison.study, comparison.workload) == (study, workload)
-        ]
-        usable = [comparison for comparison in own if comparison.primary is not None]
+    for (_, workload), own in places.items():
+        usable = [one for one in own if one.primary is not None]
         if usable:
             needs.append(_need(pilot, usable, goal))
         else:
-            unplanned.append(f"{workload}: {own[0].reason}")
+            unplanned.append((workload, own[0].reason))
     if not needs:
-        reason = (
-            ONE_RUN
-            if not pilot.replicated
-            else unplanned[0].rstrip(".")
-            if unplanned
-            else "only its baseline was measured"
-        )
+        reason = "only its baseline was measured"
+        if not pilot.replicated:
+            reason = ONE_RUN
+        elif unplanned:
+            reason = ": ".join(unplanned[0]).rstrip(".")
         few = len({cell.block for cell in pilot.cells if cell.outcome == "measured"}) < FEWEST
         more = f" A pilot needs {FEWEST} blocks or more (`--blocks={FEWEST}`)." if few else ""
         raise Refused(f"{pilot.origin}: nothing to plan from: {reason}.{more}")
@@ -153,40 +142,34 @@ def plan(pilot: Run, goal: Goal) -> SamplePlan:
 def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
     first = without_guards(usable)[0]
     stocks = first.baseline_arms or (first.baseline,)
-    cells = _cells(
-        pilot, first, stocks[0], {*stocks, *(comparison.tweakset for comparison in usable)}
-    )
-    log_sd, df = pair_spread(
-        [
-            (cell.block, cell.tweakset, math.log(cell.metrics[first.primary_metric.name]))
-            for cell in cells
-        ]
-    )
+    cells = _cells(pilot, first, stocks[0], {*stocks, *(one.tweakset for one in usable)})
+    metric = first.primary_metric
+    logs = [(cell.block, cell.tweakset, math.log(cell.metrics[metric.name])) for cell in cells]
+    log_sd, df = pair_spread(logs)
     log_sd *= math.sqrt((1 + 1 / len(stocks)) / 2)  # 1/k of one arm's variance
-    untouched = [
-        comparison.primary for comparison in usable if comparison.untouched and comparison.primary
-    ]
+    untouched = [one.primary.log_sd**2 for one in usable if one.untouched and one.primary]
     alpha = ALPHA / first.family
-    low, high = spread_interval(log_sd, df)
+    blocks, fewest, most = (
+        blocks_needed(spread, goal.gain, alpha, goal.power)
+        for spread in (log_sd, *spread_interval(log_sd, df))
+    )
     pilot_blocks = len({cell.block for cell in cells})
     mde_blocks = goal.blocks or pilot_blocks
     return Need(
         study=first.study,
         workload=first.workload,
         baseline=first.baseline,
-        metric=first.primary_metric,
+        metric=metric,
         arms=len({cell.tweakset for cell in cells}),
         pilot_blocks=pilot_blocks,
         log_sd=log_sd,
         df=df,
-        aa_log_sd=math.sqrt(sum(effect.log_sd**2 for effect in untouched) / len(untouched))
-        if untouched
-        else None,
+        aa_log_sd=math.sqrt(fmean(untouched)) if untouched else None,
         family=first.family,
         alpha=alpha,
-        blocks=blocks_needed(log_sd, goal.gain, alpha, goal.power),
-        blocks_low=blocks_needed(low, goal.gain, alpha, goal.power),
-        blocks_high=blocks_needed(high, goal.gain, alpha, goal.power),
+        blocks=blocks,
+        blocks_low=fewest,
+        blocks_high=most,
         mde_blocks=mde_blocks,
         mde=detectable_gain(log_sd, mde_blocks, alpha, goal.power),
         block_s=_block_s(cells),
@@ -216,4 +199,4 @@ def _block_s(cells: Sequence[Cell]) -> float | None:
         if cell.duration_s is None:
             return None
         by_arm.setdefault(cell.tweakset, []).append(cell.duration_s)
-    return math.fsum(math.fsum(times) / len(times) for times in by_arm.values())
+    return math.fsum(map(fmean, by_arm.values()))

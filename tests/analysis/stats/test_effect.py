@@ -27,7 +27,7 @@ from analysis.stats.effect import (
     unequal,
     with_shared_scatter,
 )
-from analysis.terms import Metric, NotComparable
+from analysis.terms import Effect, Metric, NotComparable
 from control.t_test import detectable_gain, t_tail
 
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
@@ -269,17 +269,20 @@ def test_contrasts_never_know_more_than_their_blocks_do(baseline_arms: int) -> N
     assert few[0][1] <= 9 / (1 + 2 / 4)
 
 
+def drawn(draw: np.random.Generator) -> Effect:
+    before, after = np.exp(draw.normal(0, 0.1, (2, 8))).tolist()
+    return paired_effect(STEP_TIME, before, after, MARGIN)
+
+
 def test_two_contrasts_keep_their_own_scatter() -> None:
     draw = np.random.default_rng(1)
-    effects = [
-        paired_effect(STEP_TIME, *np.exp(draw.normal(0, 0.1, (2, 8))), MARGIN) for _ in range(2)
-    ]
+    effects = [drawn(draw) for _ in range(2)]
     assert with_shared_scatter(effects, MARGIN, 2) == effects
 
 
 def test_sharing_scatter_moves_no_estimate() -> None:
     draw = np.random.default_rng(1)
-    own = [paired_effect(STEP_TIME, *np.exp(draw.normal(0, 0.1, (2, 8))), MARGIN) for _ in range(4)]
+    own = [drawn(draw) for _ in range(4)]
     shared = with_shared_scatter(own, MARGIN, 2)
     assert [one.gain for one in shared] == pytest.approx([one.gain for one in own])
     assert all(one.df > other.df for one, other in zip(shared, own, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +24,10 @@ DAYS = [str(path) for path in sorted((Path(__file__).parents[4] / "data/runs").g
 FIRST_THREE = DAYS[:3]
 
 
-def run(seed: int, gain: float, edit: Callable[[JSON], None] = lambda _: None, **made: Any) -> Run:
-    """One day's run; `fast` does that much more in the same time."""
+def run(
+    seed: int, gain: float, edit: Callable[[JSON], None] = lambda _: None, day: int = 0, **made: Any
+) -> Run:
+    """The run of a day (that of its seed); `fast` does that much more in the same time."""
     arms = made.pop("arms", (STOCK, AGAIN, Arm("fast", gain, SWAPPINESS)))
     saved = saved_run(
         Made(
@@ -34,6 +37,8 @@ def run(seed: int, gain: float, edit: Callable[[JSON], None] = lambda _: None, *
             **{"blocks": 8, "run_cv": 0.004, **made},
         )
     )
+    for end, hour in (("started_utc", 1), ("ended_utc", 2)):
+        saved["deeptweak"][end] = f"2026-01-{day or seed:02d}T{hour:02d}:{seed:02d}:00+00:00"
     edit(saved)
     return from_json(saved, f"day-{seed}.json")
 
@@ -66,7 +71,6 @@ def test_an_undecided_effect_says_how_many_more_runs_would_do() -> None:
     found = over([0.07, 0.0, 0.10])
     assert found.more_runs
     assert 1 < found.more_runs < 30
-    assert str(found.more_runs) in found.reason
     assert over([0.10] * 5).more_runs is None
 
 
@@ -188,8 +192,41 @@ def test_days_pay_more_where_days_differ_and_blocks_elsewhere() -> None:
     assert differ.blocks
     alike = outlook(over([0.05, 0.05, 0.05, 0.05], run_cv=0.05))
     assert alike.today < alike.now
-    with pytest.raises(Refused, match="2 runs"):
+    with pytest.raises(Refused, match="2 days"):
         outlook(over([0.05, 0.05]))
+
+
+def test_runs_of_one_day_on_one_machine_count_as_one_day() -> None:
+    """Three days of two runs each say what three runs say, not what six days would."""
+    gains = [0.10, 0.02, 0.06]
+    twice = [run(2 * day + at, gains[day], day=day + 1) for day in range(3) for at in (1, 2)]
+    gathered = gather(twice)
+    (found,) = gathered.evidence
+    assert len(found.contributions) == 6
+    assert [len(day.runs) for day in found.days] == [2, 2, 2]
+    assert found.over
+    assert found.over.df == 2
+    assert [note.partition(":")[0] for note in gathered.notes] == [
+        "counted as one, of one day and machine"
+    ] * 3
+    same_day = [run(seed, 0.05, day=1) for seed in (1, 2, 3)]
+    assert gather(same_day).evidence[0].word == "too few runs"
+    hosts = [run(seed, 0.05, named(name), day=1) for seed, name in enumerate("abc", 1)]
+    assert gather(hosts).evidence[0].over
+
+
+def test_runs_of_a_day_that_differ_are_as_wide_as_they_differ() -> None:
+    """Two runs: a mean of 0.05 ± 0.05, whatever their own errors are."""
+    pair = [run(seed, gain, day=1) for seed, gain in ((1, 0.0), (2, 0.10))]
+    (day,) = gather(pair).evidence[0].days
+    assert day.gain == pytest.approx(math.log1p(0.10) / 2, abs=0.01)
+    assert day.error == pytest.approx(math.log1p(0.10) / 2, rel=0.2)
+
+
+def test_a_run_without_a_tweak_set_is_not_counted() -> None:
+    gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.0, arms=(STOCK, AGAIN))])
+    assert len(gathered.runs) == 3
+    assert any("day-4" in note and "tweak set" in note for note in gathered.notes)
 
 
 @pytest.mark.parametrize(
@@ -247,17 +284,25 @@ def test_a_verdict_over_one_machine_or_day_says_so(machines: list[JSON], count: 
     gathered = gather([run(seed, 0.10, at(facts)) for seed, facts in enumerate(machines, 1)])
     (one,) = gathered.evidence
     assert (one.word, one.machines) == ("helps everywhere measured", count)
-    assert ("this machine" in one.reason) == (count == 1)
     pooled = answer(gathered)
     for text in (pooled.sections[0].title, pooled.findings[1].text):
         assert ("one machine" in text) == (count == 1)
-        assert "one day" in text  # the runs began within half an hour
+        assert "one day" not in text
+
+
+def test_a_verdict_over_machines_of_one_day_says_so() -> None:
+    runs = [run(seed, 0.10, named(name), day=1) for seed, name in enumerate("abc", 1)]
+    assert "(one day)" in answer(gather(runs)).sections[0].title
 
 
 def test_what_was_left_out_is_a_warning_without_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evidence", *DAYS, "--by=machine"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    for part in ("omitted from turns_2026-11-29", "5.4 % slower", "--by=machine was not applied"):
+    for part in (
+        "omitted from turns_2026-11-29",
+        "5.4 % slower",
+        "grouping by machine was not applied",
+    ):
         assert part in text.partition("warning:")[2]
     assert main(["evidence", *DAYS, "--by=machine", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["warnings"]) == 2
@@ -288,7 +333,7 @@ def test_the_command_answers_in_text_json_and_csv(
         (("evidence", FIRST_THREE[0], "--tweaks=tcp-cubik"), "tcp-cubic"),
         (("evidence", FIRST_THREE[0], "--workloads=cnn"), "cnn_train"),
         (("evidence", "/nowhere/run.json"), "/nowhere/run.json"),
-        (("plan", "--evidence", FIRST_THREE[0]), "No effect has three runs"),
+        (("plan", "--evidence", FIRST_THREE[0]), "No effect has runs of three days"),
         (("plan",), "--evidence"),
     ],
 )
