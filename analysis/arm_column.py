@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from control.names import first_few
 
-from .arms import NODE, SHOWN_NAMES, TWEAKSET, WORKLOAD, Arm, must_have
+from .arms import NODE, TWEAKSET, WORKLOAD, Arm, must_have
 from .checks import untouched_apart
 from .compare import compare, failed_guards
-from .terms import Metric, Refused, Run, SavedTweakSet, SavedWorkload, UnknownName
-from .wording import joined_names, suggestion
+from .terms import Metric, Refused, Run, SavedTweakSet, SavedWorkload
+from .wording import SHOWN_NAMES, joined_names
 
 if TYPE_CHECKING:
     from .terms import Cell
 
 PREFIX = "param."
 TOGETHER = "side by side"  # the workload name under which workloads are compared
-FEWEST_LEVELS = 2
 UNKNOWN = object()  # a parameter that the run does not record: differs from every value
 
 
@@ -103,11 +102,7 @@ def _levels(run: Run, column: str, tweakset: str, only: Sequence[str]) -> dict[P
     name = column.removeprefix(PREFIX)
     known = {name: None for cell in cells for name in run.workloads[cell.workload].params}
     if name not in known:
-        names = {WORKLOAD, NODE, TWEAKSET, *known}
-        there = first_few(sorted(names), SHOWN_NAMES)
-        raise UnknownName(
-            f"{run.origin}: no column {column!r}; available: {there}.{suggestion(name, names)}"
-        )
+        must_have(run, "column", [name], {WORKLOAD, NODE, TWEAKSET, *known} - {name})
     return {
         (cell.workload, None): str(params[name])
         for cell in cells
@@ -116,15 +111,11 @@ def _levels(run: Run, column: str, tweakset: str, only: Sequence[str]) -> dict[P
 
 
 def _must_be_compared(run: Run, column: str, levels: Sequence[str], baseline: str | None) -> None:
-    there = first_few(sorted(levels), SHOWN_NAMES)
     if baseline is None:
+        there = first_few(sorted(levels), SHOWN_NAMES)
         raise Refused(f"--arm={column} needs --baseline with one of the levels: {there}.")
-    if baseline not in levels:
-        raise UnknownName(
-            f"{run.origin}: {column} is never {baseline!r}; its levels: "
-            f"{there}.{suggestion(baseline, levels)}"
-        )
-    if len(levels) < FEWEST_LEVELS:
+    must_have(run, column, [baseline], levels)
+    if len(levels) == 1:
         raise Refused(
             f"{run.origin}: {column} is {baseline} in every cell, so there is no other level to "
             "compare."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,14 +16,13 @@ from control.names import first_few
 from .checks import different_data
 from .load import GLOB, load_each
 from .plain import PLACE
-from .terms import Cell, Refused, Run, SavedTweakSet, UnknownName
-from .wording import suggestion
+from .terms import Cell, Refused, Run, SavedTweakSet
+from .wording import SHOWN_NAMES, must_be_known
 
 # A single value proves nothing; fewer ticks than this between all times mean a coarse clock.
 FEWEST_VALUES, FEW_TICKS = 2, 50
 SAME_TIME = 1e-9  # relative to the longest time: less is rounding
 CERTAIN = 28.0  # nats (40 bits) of information in an order: it will not occur twice by chance
-SHOWN_NAMES = 12  # in an error message
 TWEAKSET, MONITOR, WORKLOAD, NODE = "tweakset", "monitor", "workload", "node"  # columns with arms
 TOGETHER = " + "  # joins the names of arms that form the baseline together
 BASELINE = "baseline"  # the value of `--relative-to` for each study's declared baseline
@@ -118,18 +117,10 @@ def _cells_done(run: Run) -> tuple[int, int]:
     return sum(cell.outcome == "measured" for cell in run.cells), len(run.cells)
 
 
-def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -> None:
-    """Check that a run has all the given names, such as tweak sets.
-
-    Raises: UnknownName, with the available names.
-    """
-    known = set(there)
+def must_have(run: Run, noun: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Check that a run has all the given names, such as tweak sets. Raises: UnknownName."""
     for name in names:
-        if name not in known:
-            raise UnknownName(
-                f"{run.origin}: no {noun} {name!r}; available: "
-                f"{first_few(sorted(known), SHOWN_NAMES)}.{suggestion(name, known)}"
-            )
+        must_be_known(noun, name, known, run.origin)
 
 
 def split(text: str) -> tuple[str, str | None]:

@@ -1,21 +1,19 @@
 """One comparison for any column of a frame: each level against the baseline, paired by block.
 
-`compare` judges tweak sets with all its checks; this module has the arithmetic for everything
-else that a study varies: policies, faults, algorithms, formats, numbers of replicas.
+`compare` judges tweak sets with all its checks; this is for policies, faults, formats, replicas.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from control.names import first_few
 from control.t_test import ALPHA, LARGEST_LOG, t_interval
 
 from .stats.effect import ROUNDING, holm, moments
-from .terms import Refused, UnknownName
-from .wording import suggestion
+from .terms import Refused
+from .wording import must_be_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +22,8 @@ if TYPE_CHECKING:
 
 Scale = Literal["log", "raw"]
 FEWEST = 3  # units needed for an interval
-SHOWN_NAMES = 12  # in an error
+COLUMNS = ("arm", "metric", "n", "baseline", "candidate", "value", "low", "high")
+COLUMNS += ("low90", "high90", "p", "missing")
 NO_PAIR = "no block has both"
 NOT_POSITIVE = "0 in at least one block, so no ratio can be computed"
 SAME = "the same in every block: no interval"
@@ -64,89 +63,57 @@ def contrasts(
     import pandas as pd
 
     for name in (arm, *metrics, *by, *within, *(unit or ())):
-        _must_have("column", name, [*frame.columns])
-    levels = list(dict.fromkeys(frame[arm].dropna()))
-    _must_have(arm, baseline, levels)
+        must_be_known("column", name, frame.columns)
+    levels = frame[arm].dropna().unique()
+    must_be_known(arm, baseline, levels)
     if len(levels) == 1:
         raise Refused(f"{arm} is {baseline} in every cell, so there is no other level to compare.")
-    groups = frame.groupby(list(by), sort=False, dropna=False) if by else [((), frame)]
-    rows = [
-        dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True)) | row
-        for key, group in groups
-        for row in _of_group(
-            group, arm, baseline, metrics, list(within), list(unit or within), fewest
-        )
-    ]
-    columns = [
-        *by,
-        "arm",
-        "metric",
-        "n",
-        "baseline",
-        "candidate",
-        "value",
-        "low",
-        "high",
-        "low90",
-        "high90",
-        "p",
-        "missing",
-    ]
-    result = pd.DataFrame(rows, columns=columns)
+    rows = []
+    for key, group in frame.groupby([*by], sort=False, dropna=False) if by else [((), frame)]:
+        for metric, scale in metrics.items():
+            places = _places(group, arm, metric, scale, within, unit or within)
+            for level in group[arm].dropna().unique():
+                if level != baseline:
+                    contrast = contrast_of(_pairs(places, baseline, level), scale, fewest)
+                    place = dict(zip(by, key, strict=True))
+                    rows.append(place | {"arm": level, "metric": metric} | contrast)
+    result = pd.DataFrame(rows, columns=[*by, *COLUMNS])
     result["p_adjusted"] = float("nan")
     known = result[result["p"].notna()]
-    for _, members in known.groupby(list(family), sort=False, dropna=False) if len(known) else ():
+    for _, members in known.groupby([*family], sort=False, dropna=False) if len(known) else ():
         result.loc[members.index, "p_adjusted"] = holm(list(members["p"]))
     return result
 
 
-def _must_have(noun: str, name: object, there: Sequence[object]) -> None:
-    if name not in list(there):
-        names = sorted(map(str, there))
-        raise UnknownName(
-            f"no {noun} {name!r}; available: "
-            f"{first_few(names, SHOWN_NAMES)}.{suggestion(str(name), set(names))}"
-        )
-
-
-def _of_group(
+def _places(
     group: pd.DataFrame,
     arm: str,
-    baseline: object,
-    metrics: Mapping[str, Scale],
-    within: list[str],
-    unit: list[str],
-    fewest: int,
-) -> Iterator[dict[str, object]]:
-    levels = dict.fromkeys(group[arm].dropna())
-    for metric, scale in metrics.items():
-        known = group[group[metric].notna()]
-        of_place: dict[object, dict[tuple[object, ...], float]] = {}
-        for level, own in known.groupby(arm, sort=False):
-            of_place[level] = _means(own, metric, scale, within)
-        units = dict(zip(_keys(known, within), _keys(known, unit), strict=True))
-        before = of_place.get(baseline, {})
-        for level in levels:
-            if level == baseline:
-                continue
-            pairs: dict[object, list[tuple[float, float]]] = {}
-            for place, after in of_place.get(level, {}).items():
-                if place in before:
-                    pairs.setdefault(units[place], []).append((before[place], after))
-            yield {"arm": level, "metric": metric} | contrast_of(pairs, scale, fewest)
+    metric: str,
+    scale: Scale,
+    within: Sequence[str],
+    unit: Sequence[str],
+) -> dict[tuple[object, object], dict[object, float]]:
+    known = group[group[metric].notna()]
+    units, places = (
+        known[[*columns]].itertuples(index=False, name=None) for columns in (unit, within)
+    )
+    values: dict[tuple[object, object], dict[object, list[float]]] = {}
+    for own_unit, place, level, value in zip(units, places, known[arm], known[metric], strict=True):
+        values.setdefault((own_unit, place), {}).setdefault(level, []).append(float(value))
+    return {
+        place: {level: _mean(every, scale) for level, every in own.items()}
+        for place, own in values.items()
+    }
 
 
-def _keys(rows: pd.DataFrame, columns: list[str]) -> list[tuple[object, ...]]:
-    return list(rows[columns].itertuples(index=False, name=None))
-
-
-def _means(
-    rows: pd.DataFrame, metric: str, scale: Scale, within: list[str]
-) -> dict[tuple[object, ...], float]:
-    values: dict[tuple[object, ...], list[float]] = {}
-    for place, value in zip(_keys(rows, within), rows[metric], strict=True):
-        values.setdefault(place, []).append(float(value))
-    return {place: _mean(own, scale) for place, own in values.items()}
+def _pairs(
+    places: Mapping[tuple[object, object], Mapping[object, float]], baseline: object, level: object
+) -> Pairs:
+    pairs: dict[object, list[tuple[float, float]]] = {}
+    for (own_unit, _), means in places.items():
+        if level in means and baseline in means:
+            pairs.setdefault(own_unit, []).append((means[baseline], means[level]))
+    return pairs
 
 
 def _mean(values: Sequence[float], scale: Scale) -> float:

@@ -10,8 +10,9 @@ from decimal import Decimal
 from difflib import get_close_matches
 
 from control.called import JUDGE
+from control.names import first_few
 
-from .terms import Effect, Refused, Run
+from .terms import Effect, Refused, Run, UnknownName
 
 SPOKEN = {
     "improved": "faster",
@@ -30,6 +31,7 @@ LARGEST = 10.0
 UNITS = ((1e9, "ns", 1e-7), (1e6, "µs", 1e-4), (1e3, "ms", 0.1))
 PERCENT = re.compile(r"(-?(?:\d+(?:\.\d+)?|\.\d+))\s*%", re.ASCII)
 NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)", re.ASCII)
+SHOWN_NAMES = 12  # in an error message
 
 
 def place_of(run: Run) -> str:
@@ -249,6 +251,16 @@ def unit_of(times_s: Iterable[float]) -> tuple[float, str]:
     return next(
         ((scale, unit) for scale, unit, below_s in UNITS if longest_s < below_s), (1.0, "s")
     )
+
+
+def must_be_known(noun: str, name: object, known: Iterable[object], origin: str = "") -> None:
+    """Check that a name exists. Raises: UnknownName, with the available names."""
+    names = sorted({str(one) for one in known})
+    if str(name) not in names:
+        raise UnknownName(
+            f"{origin and origin + ': '}no {noun} {name!r}; available: "
+            f"{first_few(names, SHOWN_NAMES)}.{suggestion(str(name), names)}"
+        )
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

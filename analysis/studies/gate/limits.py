@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import marked_yaml
-from analysis.arms import SHOWN_NAMES
 from analysis.metrics import COLUMNS
 from analysis.terms import Refused
-from analysis.wording import parse_percent
+from analysis.wording import SHOWN_NAMES, parse_percent
 from control.names import first_few
 
 if TYPE_CHECKING:

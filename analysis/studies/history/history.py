@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from analysis.arms import SHOWN_NAMES
 from analysis.checks import must_be_sound
 from analysis.labels import TOLD_RATE, Machines
 from analysis.pairing import metric_named
@@ -20,6 +19,7 @@ from analysis.plain import PLACE, moment
 from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points, odd_end
 from analysis.stats.effect import benjamini_hochberg
 from analysis.terms import Cell, Metric, NotComparable, Refused, Run, SavedWorkload
+from analysis.wording import SHOWN_NAMES
 from control.names import first_few
 
 # The only tweak set's name in formats without tweak sets, which is not informative.
