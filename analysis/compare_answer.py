@@ -7,30 +7,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from control.names import first_few, undigested
-from control.t_test import t_interval
 
 from .answer import Answer, Column, Line, Section, Table, Word, bullets, command, table_of
 from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
 from .compare import inside_margin, parts_ways, unseen, without_guards
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
-from .stats.effect import ROUNDING
 from .wording import (
     SPOKEN,
     as_long,
     bracket,
     counted,
     number,
-    percent,
     plan_command,
     probability,
     size,
@@ -45,7 +41,6 @@ if TYPE_CHECKING:
 
 CLAIMS = ("improved", "regressed")
 FEW = 8  # up to this many contrasts, each has a row
-FEWEST = 4  # blocks needed to show a drift
 ROWS = 15  # names in a list; further names are counted
 NAMED = 6  # claims in the answer's sentence
 ADJUSTED = {"holm": "Holm", "bh": "BH"}
@@ -186,7 +181,6 @@ def answer_of(
         legend=[
             *provenance(runs),
             *(("A/A", text) for text in agree),
-            *(("drift", text) for text in _drift(comparisons)),
             *(("baseline", text) for text in baselines),
             *((name, study.question) for run in runs for name, study in run.studies.items()),
             *_legend(contrasts),
@@ -300,40 +294,6 @@ def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
     gain, workload = max(gains, key=lambda entry: entry[0])
     under = f" ({workload})" if len({guard.workload for guard, _ in guards}) > 1 else ""
     return [], [f"Equal arms differ by {unsigned(gain)} at most{under}."]
-
-
-def _drift(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    paired = [
-        comparison
-        for comparison in comparisons
-        if comparison.primary and comparison.primary.design == "paired"
-    ]
-    longest = {
-        (one.candidate_run, one.workload): one.primary
-        for one in sorted(paired, key=lambda one: one.pairs)
-        if one.pairs >= FEWEST
-    }
-    points: list[tuple[float, float]] = []
-    for effect in filter(None, longest.values()):
-        logs = [
-            math.log(value) * (1 if effect.metric.better == "higher" else -1)
-            for value in effect.values_baseline
-        ]
-        points += [
-            (at / (len(logs) - 1) - 0.5, value - fmean(logs)) for at, value in enumerate(logs)
-        ]
-    if not points:
-        return
-    across = math.fsum(x * x for x, _ in points)
-    slope = math.fsum(x * y for x, y in points) / across
-    df = len(points) - len(longest) - 1
-    rest = math.fsum((y - slope * x) ** 2 for x, y in points)
-    if rest > ROUNDING**2:
-        gain, low, high, _ = map(math.expm1, t_interval(slope, math.sqrt(rest / df / across), df))
-        yield (
-            f"the baseline's speed changed by {percent(gain)}{bracket(low, high)} from the first "
-            "block to the last."
-        )
 
 
 def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Section:

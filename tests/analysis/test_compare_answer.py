@@ -309,22 +309,3 @@ def test_a_great_loss_is_said_as_a_factor_too() -> None:
     assert speed(-0.722) == "72.2 % slower (3.6 × as long)"
     assert speed(-0.31) == "31 % slower (1.4 × as long)"
     assert [speed(gain) for gain in (-0.29, 0.722)] == ["29 % slower", "72.2 % faster"]
-
-
-@pytest.mark.parametrize(("drift", "low", "high"), [(0.0, -2.0, 2.0), (0.05, -12.0, -7.0)])
-def test_the_baselines_drift_is_explained_with_its_interval(
-    drift: float, low: float, high: float
-) -> None:
-    """Times from 5 % below to 5 % above their level: speed falls by 1 - 0.95/1.05 = 9.5 %."""
-    made = Made(
-        arms=(STOCK, AGAIN, Arm("faster", 0.12, {"vm.swappiness": "1"})),
-        blocks=20,
-        run_cv=0.005,
-        step_cv=0.005,
-        drift=drift,
-    )
-    run = from_json(saved_run(made), "run.json")
-    (text,) = (text for word, text in answer_of(compare(run), [run]).legend if word == "drift")
-    gain, begin, end = (float(number) for number in re.findall(r"[-+]?\d+\.\d", text))
-    assert low < begin < gain < end < high
-    assert (begin < 0 < end) == (drift == 0)
