@@ -159,8 +159,8 @@ def _tweakset(path: Path, name: str) -> SavedTweakSet:
     manifest = skyhook.read(path)
     return SavedTweakSet(
         name,
-        tuple(request.setting for request in manifest.settings),
-        len(manifest.scripts),
+        manifest.settings,
+        manifest.scripts,
         path=str(path),
         sha256=manifest.sha256,
         warnings=manifest.warnings,

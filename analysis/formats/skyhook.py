@@ -28,27 +28,14 @@ LIMIT = re.compile(r"([A-Za-z]+)\s*[=:]\s*(\S+)")
 SERVICE = re.compile(r"service_(.+?)(?:\.service)?\.conf")
 
 
-class ManifestSetting(NamedTuple):
-    setting: Setting
-    package: str
-
-
-class ManifestScript(NamedTuple):
-    """A stage of a `shellscript` package, and the SHA-256 of its text in hex."""
-
-    package: str
-    stage: str
-    sha256: str
-
-
 class SkyhookManifest(NamedTuple):
-    """Requested settings in the order written; a repeated key keeps its last value.
+    """Requested settings in the order written, a repeated key by its last value, and `scripts`.
 
     An empty manifest is the untouched machine.
     """
 
-    settings: tuple[ManifestSetting, ...] = ()
-    scripts: tuple[ManifestScript, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    scripts: int = 0
     warnings: tuple[str, ...] = ()
     sha256: str | None = None
 
@@ -74,8 +61,8 @@ def read(path: Path) -> SkyhookManifest:
             f"{path}: not YAML ({' '.join(str(error).split())[:120]}); copy it from its source "
             "again."
         ) from None
-    settings: dict[object, ManifestSetting] = {}
-    scripts: list[ManifestScript] = []
+    settings: dict[object, Setting] = {}
+    scripts = 0
     warnings: list[str] = []
     for label, package in _packages(documents, path):
         image, sections = (
@@ -88,16 +75,10 @@ def read(path: Path) -> SkyhookManifest:
                 f"package {label}: image {image} is of an unknown kind; its changes are ignored."
             )
             continue
+        if kind == "shellscript":
+            scripts += len(sections)
+            continue
         for section, text in sections.items():
-            if kind == "shellscript":
-                scripts.append(
-                    ManifestScript(
-                        label,
-                        str(section).removesuffix(".sh"),
-                        hashlib.sha256(str(text).encode()).hexdigest(),
-                    )
-                )
-                continue
             result = _settings(str(section), str(text or ""))
             if result is None:
                 warnings.append(f"package {label}: section {section} is unknown and ignored.")
@@ -106,9 +87,9 @@ def read(path: Path) -> SkyhookManifest:
                 # hugepagesz=2M …): keep all.
                 key = len(settings) if setting.kind == "boot" else (setting.kind, setting.key)
                 settings.pop(key, None)
-                settings[key] = ManifestSetting(setting, label)
+                settings[key] = setting
     return SkyhookManifest(
-        tuple(settings.values()), tuple(scripts), tuple(warnings), hashlib.sha256(raw).hexdigest()
+        tuple(settings.values()), scripts, tuple(warnings), hashlib.sha256(raw).hexdigest()
     )
 
 
