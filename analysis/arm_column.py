@@ -14,7 +14,7 @@ from control.names import first_few
 from .arms import NODE, TWEAKSET, WORKLOAD, Arm, must_have
 from .checks import untouched_apart
 from .compare import compare, failed_guards
-from .terms import Metric, Refused, Run, SavedTweakSet, SavedWorkload
+from .terms import Metric, Refused, Run, SavedTweakSet
 from .wording import SHOWN_NAMES, joined_names
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 PREFIX = "param."
 TOGETHER = "side by side"  # the workload name under which workloads are compared
-UNKNOWN = object()  # a parameter that the run does not record: differs from every value
 
 
 class Levels(NamedTuple):
@@ -168,22 +167,14 @@ def _groups(
 
 def _differences(run: Run, column: str, base: Place, other: Place) -> Iterator[str]:
     first, second = (run.workloads[place[0]] for place in (base, other))
-    if _kind(first) != _kind(second):
+    if first.name.partition(":")[0] != second.name.partition(":")[0]:
         yield WORKLOAD
-    for name in sorted(
-        (first.params.keys() | second.params.keys()) - {column.removeprefix(PREFIX)}
-    ):
-        values = [one.params.get(name, UNKNOWN) for one in (first, second)]
-        if None not in values and values[0] != values[1]:
-            yield f"{name} ({_said(values[1])} against {_said(values[0])})"
-
-
-def _said(value: object) -> object:
-    return "unknown" if value is UNKNOWN else value
-
-
-def _kind(workload: SavedWorkload) -> str:
-    return workload.name.partition(":")[0]
+    names = (first.params.keys() | second.params.keys()) - {column.removeprefix(PREFIX)}
+    for name in sorted(names):
+        # A parameter that the run does not record differs from every value.
+        before, after = (one.params.get(name, "unknown") for one in (first, second))
+        if before is not None and after is not None and before != after:
+            yield f"{name} ({after} against {before})"
 
 
 def _free_name(run: Run, level: str, place: Place, taken: Mapping[str, Place]) -> str:
@@ -208,8 +199,9 @@ def _relabelled(run: Run, column: str, tweakset: str, groups: Groups, metric: Me
             for name, study in run.studies.items()
         },
         workloads={
-            group: _workload(run.workloads.get(group, run.workloads[first]), group, metric)
+            group: replace(made_of, name=group, primary=metric or made_of.primary)
             for group in groups
+            for made_of in (run.workloads.get(group, run.workloads[first]),)
         },
         tweaksets={name: SavedTweakSet(name, level_of=column) for name in names},
         cells=tuple(
@@ -220,7 +212,3 @@ def _relabelled(run: Run, column: str, tweakset: str, groups: Groups, metric: Me
         ),
         baseline=next(iter(names)),
     )
-
-
-def _workload(made_of: SavedWorkload, name: str, metric: Metric | None) -> SavedWorkload:
-    return replace(made_of, name=name, primary=metric or made_of.primary)

@@ -77,9 +77,7 @@ class Side:
 def read_arm(text: str, refused: list[str]) -> Arm:
     """Read the runs that `PATH[:TWEAKSET]` names as one arm; PATH is a file, quoted glob or folder.
 
-    `DIR/exp1` in a DeepTweak directory is `DIR:exp1`. Unreadable files are added to `refused`.
-
-    Raises: Refused, if nothing can be read. UnknownName, if a run lacks the tweak set.
+    Unreadable files are added to `refused`. Raises: Refused, if none is left; UnknownName.
     """
     path, tweakset = split(text)
     own: list[str] = []
@@ -94,10 +92,9 @@ def read_arm(text: str, refused: list[str]) -> Arm:
 
 
 def distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
-    """Drop repeated runs, with a line in `refused` for each file dropped.
+    """Keep one file per run, with a line in `refused` for each file dropped.
 
-    Of the files of one run (copies, and an interrupted run that was resumed), take the one with the
-    most measured cells, then the one with the most cells, then the first.
+    It is the one with the most measured cells, then with the most cells, then the first.
     """
     known: dict[str, Run] = {}
     for run in runs:
@@ -192,7 +189,6 @@ def _changed_utc(path: Path) -> str:
 
 
 def same_runs(arm: Arm, other: Arm) -> bool:
-    """Return whether two arms come from the same runs, so their cells can have run side by side."""
     return {run.run_id for run in arm.runs} == {run.run_id for run in other.runs}
 
 
@@ -212,10 +208,7 @@ def baseline_name(arm: Arm, study: str) -> str:
 
 
 def control_name(arm: Arm, study: str, relative_to: str | None) -> str | None:
-    """Return the tweak set that `--relative-to` names in a study.
-
-    `BASELINE` means the study's own baseline, unless a tweak set has that name.
-    """
+    """Return the control of a study; `BASELINE`, unless a tweak set has that name, is its own."""
     named = any(BASELINE in run.tweaksets for run in arm.runs)
     return baseline_name(arm, study) if relative_to == BASELINE and not named else relative_to
 
@@ -255,10 +248,7 @@ def _pool(sides: Sequence[Side]) -> Side:
 
 
 def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
-    """Merge untouched cells of one block into one, with geometric means of their shared metrics.
-
-    It counts as measured only if all were, with equal work.
-    """
+    """Merge untouched cells of one block, by geometric means; measured only if all were."""
     cells = tuple(cell for cell in arms.values() if cell is not None)
     whole = replace(
         cells[0], id=TOGETHER.join(cell.id for cell in cells), tweakset=name, pooled=cells
@@ -302,10 +292,7 @@ def met(arm: Arm, study: str) -> dict[str, list[str]]:
 
 
 def no_copies(runs: Iterable[Run]) -> None:
-    """Check that no two cells have identical times: copied data are not a second measurement.
-
-    Raises: Refused, naming the two cells.
-    """
+    """Check that no two cells have identical times. Raises: Refused, naming the two."""
     seen: dict[object, tuple[Run, Cell]] = {}
     for run in {run.run_id: run for run in runs}.values():
         for times, cell in _every_times(run):
@@ -352,7 +339,7 @@ def alike_by_chance(times: Sequence[float]) -> bool:
 
 
 def _tick(times: Iterable[float], least: float, slack: float) -> float:
-    """Return the largest time that divides all (Euclid's algorithm), or a value below `least`."""
+    """Return the largest time that divides all (Euclid), or a value below `least`."""
     tick = 0.0
     for time in times:
         rest = time
@@ -366,10 +353,7 @@ def _tick(times: Iterable[float], least: float, slack: float) -> float:
 
 
 def without_candidate(base: Arm, candidate: Arm) -> tuple[Arm, list[str]]:
-    """Drop the candidate itself, accepted since, from several baseline runs; name those dropped.
-
-    It has the candidate's id, or its exact times under another name.
-    """
+    """Drop the candidate, accepted since, from several baseline runs; name those dropped."""
     if (
         len(base.runs) == 1
         or same_runs(base, candidate)

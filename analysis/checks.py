@@ -26,10 +26,7 @@ SAME_WORK = ("data_crc32", "device")
 
 
 def must_be_sound(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> None:
-    """Check an arm's cells: settings in force, metrics that agree with steps, and no job lost.
-
-    Raises: NotComparable.
-    """
+    """Check settings in force, metrics that agree with steps, jobs lost. Raises: NotComparable."""
     must_be_in_force(tweakset, cells)
     must_not_contradict(cells)
     must_have_done_its_jobs(cells)
@@ -61,10 +58,7 @@ def must_be_in_force(tweakset: SavedTweakSet, cells: Iterable[Cell]) -> None:
 
 
 def must_not_contradict(cells: Iterable[Cell]) -> None:
-    """Check that saved metrics agree with their steps; else one of the two was edited.
-
-    Raises: NotComparable, naming the cells.
-    """
+    """Check that saved metrics agree with their steps. Raises: NotComparable."""
     if names := [cell.id for cell in cells if cell.contradictions]:
         raise NotComparable(
             f"saved metrics contradict the steps of {', '.join(names)} (see the warnings): the "
@@ -73,10 +67,7 @@ def must_not_contradict(cells: Iterable[Cell]) -> None:
 
 
 def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
-    """Check that two arms of one run share a machine, which is otherwise confounded with the arm.
-
-    Raises: NotComparable, naming the machines.
-    """
+    """Check that two arms of a run share a machine. Raises: NotComparable."""
     nodes = [{cell.node for cell in cells} for cells in (baseline, candidate)]
     if all(nodes) and not nodes[0] & nodes[1]:
         first, second = (first_few(sorted(node or "unknown" for node in own), 2) for own in nodes)
@@ -97,7 +88,6 @@ def means(key: str, requested: object, observed: object) -> bool:
 
 
 def same_value(value: object, other: object) -> bool:
-    """Return whether two values are equal apart from white space and number base (0x10, 020)."""
     text, other_text = str(value), str(other)
     return text == other_text or [_number(word) for word in text.split()] == [
         _number(word) for word in other_text.split()
@@ -137,7 +127,7 @@ def same_machine(arms: Sequence[SavedTweakSet], pairs: Iterable[tuple[Cell, Cell
 def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
     """Check that every job of a stream finished: otherwise lost jobs would look like a gain.
 
-    Raises: NotComparable, also if jobs and steps differ in number.
+    Raises: NotComparable.
     """
     lost, of, under = 0, 0, ""
     for cell in cells:
@@ -186,10 +176,7 @@ def _plan(cell: Cell) -> list[str]:
 
 
 def must_be_same_work(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
-    """Check that unpaired cells did the same work: device, samples and warm-up steps.
-
-    Raises: NotComparable.
-    """
+    """Check that unpaired cells did the same work. Raises: NotComparable."""
     kinds = set()
     for cell in (*baseline, *candidate):
         kind = f"on {cell.facts.get('device', 'an unknown device')}"
@@ -204,7 +191,6 @@ def must_be_same_work(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> No
 
 
 def other_hardware(baseline: Iterable[Run], candidate: Iterable[Run]) -> str | None:
-    """Return how the hardware of two arms differs, or None if it is equal as far as recorded."""
     seen: dict[str, set[str]] = {}
     for run in (*baseline, *candidate):
         for name, value in hardware(run).items():
@@ -234,7 +220,6 @@ def hardware(run: Run) -> dict[str, str]:
 
 
 def lost_cells(run: Run, cells: Iterable[Cell]) -> list[str]:
-    """Return a line per reason: `run.json: 3 cells failed: out of memory: a-b1, …`."""
     lost: dict[str, list[str]] = {}
     for cell in cells:
         if cell.outcome != "measured":
@@ -249,7 +234,7 @@ def lost_cells(run: Run, cells: Iterable[Cell]) -> list[str]:
 
 
 def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
-    """Return the warnings about a whole run, one line each: the reader's, then the run's own."""
+    """Return the warnings about a whole run, the reader's first."""
     lines = list(run.warnings)
     if run.interrupted:
         lines.append(
@@ -273,7 +258,6 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
 
 
 def untouched_apart(comparisons: Iterable[Comparison]) -> Iterator[str]:
-    """Yield a sentence per pair of untouched arms that differ (the A/A check)."""
     for comparison in comparisons:
         effect = comparison.primary
         if not comparison.untouched or effect is None or effect.p >= LEVEL:
@@ -333,7 +317,6 @@ def _size_bytes(text: str) -> int:
 
 
 def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
-    """Return arms whose huge pages were not in force, as available memory did not shrink."""
     lines = []
     for comparison in comparisons:
         mine = [cell for cell in run.cells if cell.workload == comparison.workload]
@@ -362,7 +345,6 @@ def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
 
 
 def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]) -> int:
-    """Return what a tweak set itself reserves, beyond a shared boot and values already in force."""
     cells = tuple(cells)
     one_boot = {cell.boot_id for cell in cells} & {cell.boot_id for cell in others} - {None}
     there = {key for cell in cells if cell.applied for key in cell.applied.already_in_force}
@@ -434,7 +416,6 @@ BUSY, OWN, STOLEN = "cpu_busy_percent_mean", "process_cpu_percent_mean", "cpu_st
 
 
 def disturbances(run: Run) -> Iterator[str]:
-    """Yield what disturbed a run: other programs, other guests on the host."""
     turns = "`--turns`" if "command" in run.studies else "`--design=turns`"
     way_out = (
         "measure more blocks"

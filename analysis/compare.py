@@ -240,7 +240,6 @@ def _failed_controls(arms: Sequence[Arm], study: str, options: CompareOptions) -
 
 
 def failed_guards(comparisons: Iterable[Comparison]) -> dict[str, str]:
-    """Return the workloads under which untouched arms differ, with a reason to conclude nothing."""
     return {
         one.workload: one.reason
         for one in comparisons
@@ -561,7 +560,6 @@ def without_guards(contrasts: Sequence[Comparison]) -> Sequence[Comparison]:
 
 
 def inside_margin(effect: Effect, margin: float) -> bool:
-    """Return whether an effect, however certain, is smaller than the study's margin."""
     return 1 / (1 + margin) < 1 + effect.gain < 1 + margin
 
 
@@ -581,9 +579,8 @@ SEEN = frozenset({"improved", "regressed", "equivalent"})
 class Unseen:
     """Reasons why no contrast of a run is decided. Shares are fractions; None is not recorded.
 
-    `aa_log_sd`: the scatter of two untouched arms' log ratio; `mde`: of the contrasts with the most
-    `blocks`; `others`: the share of all CPUs that other programs used; all are medians. The
-    `margin` takes `plan_blocks` and `plan_s` seconds.
+    `aa_log_sd` is the scatter of two untouched arms' log ratio, `others` the share of all CPUs that
+    other programs used; medians. The `margin` takes `plan_blocks` and `plan_s` seconds.
     """
 
     contrasts: int
@@ -600,7 +597,6 @@ class Unseen:
 
 
 def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
-    """Return why a run detected nothing; None if it detected something or cannot be expected to."""
     contrasts = [guard for guard in without_guards(comparisons) if not guard.untouched]
     if (
         not contrasts

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Scale = Literal["log", "raw"]
 FEWEST = 3  # units needed for an interval
-COLUMNS = ("arm", "metric", "n", "baseline", "candidate", "value", "low", "high")
-COLUMNS += ("low90", "high90", "p", "missing")
+COLUMNS = ["arm", "metric", "n", "baseline", "candidate", "value", "low", "high"]
+COLUMNS += ["low90", "high90", "p", "missing"]
 NO_PAIR = "no block has both"
 NOT_POSITIVE = "0 in at least one block, so no ratio can be computed"
 SAME = "the same in every block: no interval"

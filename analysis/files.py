@@ -34,10 +34,7 @@ def read_whole(path: Path, missing: str = NO_FILE) -> bytes:
 
 
 def read_text(path: Path, kind: str, missing: str = NO_FILE) -> str:
-    """Read a UTF-8 text file; `kind` ends the error message, such as "a table is UTF-8 CSV".
-
-    Raises: Unreadable, with the line and column of the first byte that is not UTF-8.
-    """
+    """Read a UTF-8 text file; `kind` ends the error message. Raises: Unreadable."""
     content = read_whole(path, missing)
     try:
         return content.decode("utf-8-sig")
@@ -53,13 +50,11 @@ def not_utf8(path: Path, error: UnicodeDecodeError, kind: str) -> Unreadable:
 
 
 def place_in(before: str) -> str:
-    """Return the line and column at which a text ends, from 1 as in Python's JSON parser."""
     line_start = before.rfind("\n") + 1
     return f"line {before.count(chr(10)) + 1} column {len(before) - line_start + 1}"
 
 
 def unpacked(path: Path, packed: bytes) -> bytes:
-    """Unpack `xz` data. Raises: Unreadable, if damaged or larger than 512 MiB."""
     import lzma
 
     try:
@@ -153,10 +148,7 @@ def must_be_new(path: Path, sources: Iterable[Path]) -> None:
 
 
 def must_be_a_name(name: str, what: str) -> str:
-    """Return a name if it is safe for a file: letters, digits and . _ @ + = - after the first.
-
-    Raises: Refused, if it is empty or would lead elsewhere.
-    """
+    """Return a name if it is safe for a file. Raises: Refused."""
     if not NAME.fullmatch(name):
         raise Refused(
             f"{name!r}: not a valid file name for {what}; use letters, digits and . _ @ + = - only."
@@ -167,10 +159,7 @@ def must_be_a_name(name: str, what: str) -> str:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a temporary file and move it into place: readers see the old file or the new one.
 
-    A link is followed and kept. A pipe or device is written to directly: a file moved over
-    `/dev/null` would replace it.
-
-    Raises: Refused, with nothing left behind.
+    A link is followed; a pipe or device is written to. Raises: Refused, with nothing left behind.
     """
     place = resolved(path)
     beside = place.with_name(f".{os.getpid()}-{place.name}"[:200])
@@ -220,10 +209,7 @@ def mend() -> None:
 
 
 def say(text: str = "", stream: TextIO | None = None) -> str | None:
-    """Write a text and all buffered output to standard output or another stream.
-
-    Returns: the reason for a failure; None for success or if the reader (head, less) has closed it.
-    """
+    """Write to a stream at once; return the reason for a failure, none if the reader closed it."""
     stream = stream or sys.stdout
     try:
         stream.write(text)
@@ -237,12 +223,10 @@ def say(text: str = "", stream: TextIO | None = None) -> str | None:
 
 
 def complain(what: object) -> None:
-    """Write one line to standard error; if that fails, only the exit code reports the error."""
     short = LONG_WORD.sub(r"\1…\2", str(what))  # the error follows the name, however long
     say(f"error: {inert(one_line(short, LONGEST))}\n", sys.stderr)
 
 
 def silence(stream: TextIO) -> None:
-    """Discard a stream's buffered output, so the interpreter does not fail on it again at exit."""
     with suppress(OSError, ValueError):  # a stream without a file has nothing buffered
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -80,11 +80,7 @@ def is_deeptweak(folder: Path) -> bool:
 
 
 def find(names: Sequence[str]) -> list[Path]:
-    """Find the named runs: files, quoted globs, folders of saved runs, DeepTweak directories.
-
-    Raises: Refused, if a glob or folder has no run: an empty comparison would look like a clean
-    one.
-    """
+    """Find the named runs: files, globs, folders. Raises: Refused, if a glob or folder has none."""
     result: dict[Path, None] = {}
     for name in names:
         if not name:
@@ -175,10 +171,7 @@ def load_some(names: Sequence[str], refused: list[str]) -> list[Run]:
 def read_each(
     runs: Iterable[Run], read: Callable[[Run], Reading], refused: list[str]
 ) -> list[tuple[Run, Reading]]:
-    """Read data from each run; add a line to `refused` if a run has none.
-
-    Raises: Refused, with the first reason, if no run has any.
-    """
+    """Read data from each run; add a line to `refused` if it has none. Raises: Refused, if none."""
     result = []
     for run in runs:
         try:
@@ -191,10 +184,7 @@ def read_each(
 
 
 def parsed(path: Path) -> object:
-    """Parse a file's JSON together with the record beside it, whatever its content.
-
-    Raises: Unreadable.
-    """
+    """Parse a file's JSON together with the record beside it. Raises: Unreadable."""
     content = read_whole(
         path,
         "no such file; `deeptweak run` and `pytest benchmarks/ --benchmark-save=NAME` write one",
@@ -221,10 +211,7 @@ def parsed(path: Path) -> object:
 
 
 def lines_of(run: Path, named: Mapping[str, object]) -> list[bytes]:
-    """Read the lines of a file beside a run, which records the file's name and hash.
-
-    Raises: Unreadable, if it is missing, is a different file, or holds more than any run does.
-    """
+    """Read the lines of a file beside a run, which records its hash. Raises: Unreadable."""
     name, digest = named.get("name"), named.get("sha256")
     if not isinstance(name, str) or not name or Path(name).name != name:
         raise Unreadable(f"{run}: names {name!r}, which is not a file beside it; {REMEDY}.")
@@ -238,10 +225,7 @@ def lines_of(run: Path, named: Mapping[str, object]) -> list[bytes]:
 
 
 def complete(saved: object, path: Path) -> object:
-    """Merge the record beside a run into its JSON; return JSON that names no record unchanged.
-
-    Raises: Unreadable, if the file is not beside it, or the two do not match.
-    """
+    """Merge the record beside a run into its JSON, if it names one. Raises: Unreadable."""
     ours: Any = saved.get("deeptweak") if isinstance(saved, dict) else None
     named = ours.get("record_file") if isinstance(ours, dict) else None
     if not isinstance(named, dict):
@@ -269,7 +253,6 @@ def complete(saved: object, path: Path) -> object:
 
 
 def _parsed(content: bytes) -> object:
-    """Parse JSON; Python's own parser explains errors, and accepts other tools' NaN."""
     odd: list[str] = []
 
     def constant(word: str) -> float:

@@ -129,44 +129,35 @@ def _shown(name: str, value: object) -> str:
 
 
 def _tunables(run: Run) -> Iterator[Fact]:
-    result: dict[str, str] = {}
-    for cell in run.cells:
-        if cell.applied is None:
-            continue
-        for key, value in cell.applied.before.items():
-            result.setdefault(key, str(value))
-        for path, change in cell.applied.side_effects.items():
-            if isinstance(change, list | tuple) and change:
-                result.setdefault(path, str(change[0]))
-    yield from (Fact("tunables", key, result[key]) for key in sorted(result))
+    values: dict[str, str] = {}
+    for applied in (cell.applied for cell in run.cells if cell.applied):
+        changed = {
+            path: change[0]
+            for path, change in applied.side_effects.items()
+            if isinstance(change, list | tuple) and change
+        }
+        for key, value in [*applied.before.items(), *changed.items()]:
+            values.setdefault(key, str(value))
+    yield from (Fact("tunables", key, values[key]) for key in sorted(values))
 
 
 def _measured(run: Run) -> Iterator[Fact]:
-    yield Fact("plan", "commit", run.commit or "not versioned")
+    plan = {"commit": run.commit or "not versioned"}
     if run.replicated:
-        yield Fact("plan", "seed", str(run.design.seed))
-        yield Fact("plan", "blocks", str(run.design.blocks))
-        yield Fact(
-            "plan",
-            "steps",
-            "each workload's own" if run.design.steps is None else str(run.design.steps),
-        )
-    yield Fact("plan", "tweak sets", ", ".join(sorted(run.tweaksets)))
-    yield Fact("plan", "workloads", ", ".join(sorted(run.workloads)))
+        steps = run.design.steps
+        plan |= {"seed": str(run.design.seed), "blocks": str(run.design.blocks)}
+        plan["steps"] = "each workload's own" if steps is None else str(steps)
+    plan["tweak sets"] = ", ".join(sorted(run.tweaksets))
+    plan["workloads"] = ", ".join(sorted(run.workloads))
     for name, tweakset in run.tweaksets.items():
         if tweakset.sha256:
-            yield Fact("plan", f"tweak set {name}: sha256", tweakset.sha256)
+            plan[f"tweak set {name}: sha256"] = tweakset.sha256
     for name, workload in run.workloads.items():
-        yield from (
-            Fact("plan", f"workload {name}: {key}", str(value))
-            for key, value in workload.params.items()
-        )
+        plan |= {f"workload {name}: {key}": str(value) for key, value in workload.params.items()}
     known: dict[str, set[str]] = {}
     for cell in run.cells:
         for key in ("torch", "cuda", "device", "dtype", "threads"):
             if cell.facts.get(key) is not None:
-                known.setdefault(key, set()).add(str(cell.facts[key]))
-    yield from (
-        Fact("plan", f"workloads' {key}", ", ".join(sorted(values)))
-        for key, values in known.items()
-    )
+                known.setdefault(f"workloads' {key}", set()).add(str(cell.facts[key]))
+    plan |= {key: ", ".join(sorted(values)) for key, values in known.items()}
+    yield from (Fact("plan", key, value) for key, value in plan.items())

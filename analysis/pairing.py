@@ -145,10 +145,7 @@ class Reader:
 
 
 def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
-    """Check what must agree between runs: benchmark, hardware, primary metric and parameters.
-
-    Raises: NotComparable.
-    """
+    """Check what must agree between runs. Raises: NotComparable."""
     if same_runs(*arms):
         return
     runs = [run for arm in arms for run in arm.runs]
@@ -189,7 +186,6 @@ def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
 def run_notes(
     draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side], read: Reader
 ) -> list[str]:
-    """Return notes on a moved control, unknown hardware and differing settings."""
     if same_runs(*arms):
         return []
     notes = []
@@ -224,9 +220,9 @@ def run_notes(
 class Pairing:
     """The units of two arms.
 
-    `pairs` are complete blocks. If the arms share none, `samples` holds each arm's units, a list of
-    cells per unit, and `times` when each was measured, the earliest first; None if drift cancels
-    within each unit, NaN if unknown. `left_out`: reason → missing blocks.
+    `pairs` are complete blocks. If the arms share none, `samples` holds each arm's units, each a
+    list of cells, and `times` when each was measured, earliest first; None if drift cancels within
+    each unit, NaN if unknown. `left_out`: reason → missing blocks.
     """
 
     pairs: Sequence[Pair] = ()
@@ -354,10 +350,7 @@ def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pa
 
 
 def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[Place, Cell]]:
-    """Return the cells of two sides of one run; for alternated settings, those of shared processes.
-
-    Raises: NotComparable, if they share no process: each tweak set alternated with stock alone.
-    """
+    """Return the cells of two sides; for alternated settings, those of shared processes."""
     sides = base.cells, candidate.cells
     if all(cell.process is None for own in sides for cell in own.values()):
         return sides
@@ -411,7 +404,6 @@ def _block_or_process(entry: Entry) -> object:
 
 
 def side_by_side(pairs: Iterable[Pair]) -> bool:
-    """Return whether each block's cells ran one after the other, so that drift affects all."""
     every = [(place, part) for pair in pairs for place, cell in pair for part in parts(cell)]
     cells = [entry for entry in every if entry[1].process is None]
     cells.sort(key=lambda cell: (cell[0][0], cell[1].node or "", cell[1].order))
@@ -419,10 +411,7 @@ def side_by_side(pairs: Iterable[Pair]) -> bool:
 
 
 def enough(pairing: Pairing, blocks: int) -> None:
-    """Check that there are enough units to estimate how far identical units differ.
-
-    Raises: NotComparable, with what is missing and why.
-    """
+    """Check that equal units can be told apart. Raises: NotComparable, with what is missing."""
     missing = "; ".join(f"{numbers} {reason}" for numbers, reason in _left_out(pairing))
     why = f" ({missing})." if missing else "."
     required = f"at least {MINIMUM_UNITS}"
@@ -473,10 +462,7 @@ def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
 
 
 def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> Effect:
-    """Return the effect on one metric.
-
-    Raises: NotComparable.
-    """
+    """Return the effect on one metric. Raises: NotComparable."""
     if pairing.samples is not None:
         base, candidate = ([read.mean(unit, metric) for unit in arm] for arm in pairing.samples)
         return two_sample_effect(metric, base, candidate, margin, pairing.times)
@@ -499,7 +485,6 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> 
 
 
 def odd_notes(metric: Metric, pairing: Pairing, arms: Iterable[Arm], read: Reader) -> list[str]:
-    """Return a note on each outlying run of an arm, if arms were compared over time."""
     if pairing.samples is None or pairing.times is None:
         return []
     import numpy as np

@@ -63,12 +63,10 @@ def time_weighted(cells: Sequence[Cell], value_of: Callable[[Cell], float | None
 
 
 def measured_s(cell: Cell) -> float | None:
-    if cell.steps is None or cell.steps.overlap:
-        return (
-            cell.window_s[1] - cell.window_s[0]
-            if cell.steps is not None and cell.window_s is not None
-            else None
-        )
+    if cell.steps is None:
+        return None
+    if cell.steps.overlap:
+        return cell.window_s[1] - cell.window_s[0] if cell.window_s else None
     return math.fsum(cell.steps.wall_s[cell.steps.warmup :])
 
 
@@ -106,23 +104,16 @@ def changes(run: Run, name: str) -> list[Setting]:
     ]
 
 
-def sections(changed: Sequence[Setting]) -> dict[str, int]:
-    counts = Counter(setting.kind for setting in changed)
-    return {
-        section: counts[section]
-        for section in (*SECTIONS, *sorted(counts.keys() - set(SECTIONS)))
-        if counts[section]
-    }
-
-
 def counted_settings(changed: Sequence[Setting]) -> str:
     """Count settings by section: `12 sysctls, 2 by script`; `none`."""
-    counts = sections(changed)
+    counts = Counter(setting.kind for setting in changed)
     by_script = counts.pop("script", 0)
-    parts = [counted(count, NOUNS.get(section, section)) for section, count in counts.items()]
-    if by_script:
-        parts.append(f"{by_script} by script")
-    return ", ".join(parts) or "none"
+    known = [section for section in SECTIONS if section in counts]
+    parts = [
+        counted(counts[section], NOUNS.get(section, section))
+        for section in [*known, *sorted(counts.keys() - {*known})]
+    ]
+    return ", ".join([*parts, *[f"{by_script} by script"] * bool(by_script)]) or "none"
 
 
 POWER, ENERGY = re.compile(r"(gpu\d+)_power_w_mean"), re.compile(r"(gpu\d+)_energy_j_total")
@@ -134,38 +125,25 @@ def power_w(cell: Cell) -> float | None:
 
 
 def energy_j(cell: Cell) -> float | None:
-    counted = {
-        match[1]: value
-        for name, value in cell.telemetry.items()
-        if (match := ENERGY.fullmatch(name))
-    }
-    watts = {
-        match[1]: value
-        for name, value in cell.telemetry.items()
-        if (match := POWER.fullmatch(name))
-    }
+    counted, watts = (
+        {match[1]: value for name, value in cell.telemetry.items() if (match := of.fullmatch(name))}
+        for of in (ENERGY, POWER)
+    )
     seconds = measured_s(cell)
     if not counted and (not watts or seconds is None):
         return None
-    return math.fsum(
-        counted[gpu] if gpu in counted else watts[gpu] * (seconds or 0.0) for gpu in counted | watts
-    )
+    joules = {gpu: power * (seconds or 0.0) for gpu, power in watts.items()} | counted
+    return math.fsum(joules.values())
 
 
 def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
     """Return the energy of cells per sample, in joules; None if any cell lacks a figure."""
-    if not cells:
+    energies = [energy_j(cell) for cell in cells]
+    energy = [value for value in energies if value is not None]
+    steps = [cell.steps for cell in cells if cell.steps is not None]
+    if not cells or not len(energy) == len(steps) == len(cells):
         return None
-    energy = [energy_j(cell) for cell in cells]
-    samples = [
-        sum(cell.steps.samples[cell.steps.warmup :]) if cell.steps is not None else None
-        for cell in cells
-    ]
-    if any(one is None for one in (*energy, *samples)):
-        return None
-    return math.fsum(value for value in energy if value is not None) / sum(
-        sample for sample in samples if sample is not None
-    )
+    return math.fsum(energy) / sum(sum(step.samples[step.warmup :]) for step in steps)
 
 
 # A figure by name, with its unit in the name; None where it was not measured.

@@ -123,14 +123,12 @@ class Cell:
 
     `metrics` exist exactly if `outcome` is "measured", `reason` if it is not; `steps` and `applied`
     likewise, except in other tools' files. `telemetry`: by column and statistic, over the measured
-    steps; `series`: whole columns, if the format keeps them in the run. `window_s`: from the first
-    measured step to the end of the last, on the clock of the telemetry file. `contradictions`:
-    sentences on saved metrics that disagree with the steps. `segments`: with alternated settings,
-    cells of tweak set and baseline, two per pair, whose `process` is its block. `slices_s`,
-    `slice_starts_s`, `others_cpu_s`: of cells that took turns, the step times, start and others'
-    CPU time per round. `pooled`: the untouched cells that it stands for. `report`: the workload's
-    own rows by name. `monitor`, `usage`: the cost of the monitor, the usage of the whole process.
-    `reading`: what its study read from the report.
+    steps; `series`: whole columns. `window_s`: of the measured steps, on the clock of the telemetry
+    file. `contradictions`: saved metrics that disagree with the steps. `segments`: with alternated
+    settings, cells of both arms, two per pair, whose `process` is its block. `slices_s`,
+    `slice_starts_s`, `others_cpu_s`: per round of cells that took turns. `pooled`: the untouched
+    cells that it stands for. `report`: the workload's own rows by name; `reading`: what its study
+    read there.
     """
 
     id: str
@@ -180,8 +178,8 @@ class DesignPoint:
 class Design:
     """The layout of cells: `order` lists cell ids as they ran, `kind` names the `--design`.
 
-    `points` are by tweak set, without stock; `notes` are the design's own. With a `budget_s`, as
-    many cells were measured as fitted into it.
+    `points` are by tweak set, without stock. With a `budget_s`, as many cells were measured as
+    fitted.
     """
 
     seed: int
@@ -213,10 +211,10 @@ class Design:
 class Run:
     """One saved run. `origin` is its source; `warnings` are problems that the reader tolerated.
 
-    `format` names its reader in `formats/`. `replicated` is false for formats without blocks: such
-    a run is one cell per arm. `commit` ends in `+dirty` if the source was edited. `place`: where
-    cells ran on a cluster. `left_out`: a sentence per benchmark without usable times, also among
-    the warnings. `by_place`: workloads that only their place in the file tells apart.
+    `replicated` is false for formats without blocks: such a run is one cell per arm. `commit` ends
+    in `+dirty` if the source was edited. `place`: where cells ran on a cluster. `left_out`: a
+    sentence per benchmark without usable times. `by_place`: workloads that only their place in the
+    file tells apart.
     """
 
     origin: str

@@ -38,36 +38,26 @@ Entry = tuple[str, str, Callable[[], JSON]]
 
 
 class Timings(Struct):
-    """A list of times in seconds."""
-
     times: tuple[Seconds, ...]
 
 
 class HyperfineResult(Struct):
-    """A result of hyperfine."""
-
     command: str
     parameters: dict[str, Any] | None = None
 
 
 class Context(Struct):
-    """The machine of google-benchmark."""
-
     host_name: str | None = None
     num_cpus: Any = None
     date: str | None = None
 
 
 class Entries(Struct):
-    """A file of google-benchmark."""
-
     context: Context
     benchmarks: list[dict[str, Any]]
 
 
 class Loop(Struct):
-    """A repetition of google-benchmark, or an aggregate of several."""
-
     name: str
     run_name: str | None = None
     label: str | None = None
@@ -79,8 +69,6 @@ class LoopTime(Struct):
 
 
 class Latency(Struct):
-    """Statistics of AIPerf."""
-
     unit: Unit
     avg: Positive
     min: Positive | None = None
@@ -104,8 +92,6 @@ class Failure(Struct):
 
 
 class Requests(Struct):
-    """A file of AIPerf."""
-
     request_latency: Latency
     request_throughput: Throughput
     error_request_count: Failed | None = None
@@ -114,8 +100,6 @@ class Requests(Struct):
 
 
 class Commit(Struct):
-    """A file of asv."""
-
     result_columns: list[str]
     results: dict[str, Any]
     date: Any = None

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -53,8 +54,6 @@ SLACK = 1 + 1e-9
 
 
 class Named(Struct):
-    """The required part of every benchmark."""
-
     fullname: str
     group: str | None = None
 
@@ -74,11 +73,7 @@ class BenchmarkFile(Struct):
 
 
 class Stats(Struct):
-    """Statistics of a benchmark in seconds per call, named as in pytest-benchmark, and kept rounds.
-
-    `told_throughput_per_s`: calls per second if recorded, as for concurrent calls; otherwise 1 /
-        mean.
-    """
+    """Statistics of a benchmark in seconds per call; `told_throughput_per_s`: else 1 / mean."""
 
     min: Seconds
     q1: Seconds
@@ -134,7 +129,8 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
     if not cells:
         top.refuse("contains no benchmark", "the session measured none: run it again")
     machine = machine_of(file.machine_info or {})
-    saved_utc = _utc(saved.get("datetime"))
+    stamp = moment(saved.get("datetime"))  # before version 5, UTC is implicit
+    saved_utc = stamp.isoformat() if stamp else ""
     if not saved_utc:
         warnings.append(
             "the file does not record when it was saved: its order among other runs is unknown."
@@ -186,12 +182,6 @@ def machine_of(info: Mapping[str, object]) -> dict[str, object]:
     }
     count = cpu.get("count")
     return facts | {"cpu_count": count} if isinstance(count, int) and count > 0 else facts
-
-
-def _utc(text: object) -> str:
-    """Return a time as ISO 8601 in UTC, empty if missing; before version 5, UTC is implicit."""
-    stamp = moment(text)
-    return stamp.isoformat() if stamp else ""
 
 
 @cache
@@ -252,12 +242,8 @@ def _cell(name: str, order: int, part: Part, arm: str) -> Cell:
 def _in_order(part: Part, stats: Stats) -> None:
     third = stats.median if stats.q3 is None else stats.q3
     most = max(third, stats.mean) if stats.max is None else stats.max
-    if (
-        stats.min > stats.q1 * SLACK
-        or stats.q1 > stats.median * SLACK
-        or stats.median > third * SLACK
-        or third > most * SLACK
-    ):
+    ordered = [stats.min, stats.q1, stats.median, third, most]
+    if any(before > after * SLACK for before, after in pairwise(ordered)):
         part.refuse("contradicts itself: minimum, quartiles and maximum are not in order")
     if stats.min > stats.mean * SLACK or stats.mean > most * SLACK:
         part.refuse("contradicts itself: the mean does not lie between the minimum and the maximum")

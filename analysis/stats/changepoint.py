@@ -1,15 +1,15 @@
 """Change points of a series with one value per run: lasting changes of level, and their size.
 
-First, isolated outliers are pulled in; three or more at an end of the series, all on one side, keep
-their values. Second, `step_evidence` tests whether steps explain the series better than noise; if
-so, the series is cut at them and its parts are tested again (binary segmentation). Last, each
-change is relocated between its neighbours, and dropped if it no longer convinces.
+Isolated outliers are pulled in; three or more at an end, all on one side, keep their values.
+`step_evidence` tests whether steps explain the series better than noise; if so, it is cut at them
+and its parts are tested again. Last, each change is relocated between its neighbours, and dropped
+if it no longer convinces.
 
 A test for white noise takes every excursion for a change. So two explanations compete, both with
 stationary AR(1) noise of unknown size and correlation phi: one level, or up to twelve steps. For
-each phi the likelihood is exact, with levels and noise size integrated out; the Bayes factor is the
-ratio of the weighted means of both. Steps are searched by orthogonal matching pursuit (Pati et al.
-1993), which finds a rise and a fall that cancel out.
+each phi the likelihood is exact; the Bayes factor is the ratio of the weighted means of both. Steps
+are searched by orthogonal matching pursuit (Pati et al. 1993), which finds a rise and a fall that
+cancel out.
 
 Priors are chosen for the false-alarm rate: at most 5 % of series of pure noise, white, heavy-tailed
 (Student t3) or AR(1) with phi up to 0.5, get a change point, at any length from 10 on. 1/(2·BF)
@@ -73,10 +73,9 @@ class StepEvidence:
 class _Design:
     """Quantities that depend on the length alone, filtered for each phi to whiten AR(1) noise.
 
-    `places` a step may have. `level`: the filtered constant, of length 1, shape (phi, points).
     `steps`: inner product of two filtered steps, of the later place with the earlier, shape (phi,
-    places); `size`: their squared length; `along`: their product with `level`. `common`: the factor
-    of all likelihoods of one phi. Priors are logarithms.
+    places); `size`: their squared length; `along`: their product with the filtered constant,
+    `level`. Priors are logarithms.
     """
 
     places: Whole
@@ -115,10 +114,7 @@ def _design(n: int) -> _Design:
 
 
 def _filtered(series: Floats) -> Floats:
-    """Filter a series for each phi to whiten AR(1) noise: y[t] - phi·y[t-1].
-
-    The first value is scaled by √(1-phi²).
-    """
+    """Filter a series for each phi to whiten AR(1) noise, the first value by √(1-phi²)."""
     phi = PHI[:, None]
     white = np.empty((len(PHI), len(series)))
     white[:, :1] = np.sqrt(1 - phi**2) * series[0]
@@ -136,9 +132,8 @@ def _onto_steps(white: Floats) -> Floats:
 class _Pursuit:
     """The part of a series that the level and the steps so far leave unexplained, for each phi.
 
-    `noise` is the residual sum of squares, `along` the inner product of the residual with each
-    step, `size` the squared residual length of the step itself, and `taken` the inner products of
-    each step with the directions removed (a Cholesky factor, column by column).
+    `noise` is the residual sum of squares, `along` the product of the residual with each step,
+    `size` the squared residual length of the step, `taken` a Cholesky factor, column by column.
     """
 
     def __init__(self, series: Floats, design: _Design) -> None:

@@ -178,29 +178,11 @@ def switched_effect(
 
 def unequal(gains: Sequence[Sequence[float]]) -> float | None:
     """Return p for equal mean log gains in all processes (one-way ANOVA); None if undefined."""
-    from scipy.special import fdtrc
+    from scipy.stats import f_oneway
 
-    every = [gain for process in gains for gain in process]
-    df = len(gains) - 1, len(every) - len(gains)
-    if min(df) < 1:
+    if len(gains) < 2 or all(len(set(process)) < 2 for process in gains):
         return None
-    mean = math.fsum(every) / len(every)
-    inside = [moments(process) for process in gains]
-    within = (
-        math.fsum(
-            spread**2 * (len(process) - 1)
-            for (_, spread), process in zip(inside, gains, strict=True)
-        )
-        / df[1]
-    )
-    between = (
-        math.fsum(
-            len(process) * (own - mean) ** 2
-            for (own, _), process in zip(inside, gains, strict=True)
-        )
-        / df[0]
-    )
-    return float(fdtrc(*df, between / within)) if within > 0 else None
+    return float(f_oneway(*gains).pvalue)
 
 
 def two_sample_effect(
@@ -234,7 +216,7 @@ def two_sample_effect(
             "measurements."
         )
     if times:
-        return _held_in_time(metric, (baseline, candidate), margin, times)
+        return _in_time(metric, (baseline, candidate), margin, times)
     pooled = math.sqrt(((n - 1) * base_sd**2 + (m - 1) * after_sd**2) / (n + m - 2))
     if min(n, m) < FEW:
         error, df = pooled * math.sqrt(1 / n + 1 / m), float(n + m - 2)
@@ -247,38 +229,20 @@ def two_sample_effect(
     )
 
 
-def _held_in_time(
+def _in_time(
     metric: Metric, arms: tuple[Sequence[float], Sequence[float]], margin: float, times: Times
 ) -> Effect:
-    """Return the effect in a series of runs with drift, autocorrelation and outliers, by `in_time`.
-
-    `log_sd` is the spread at which independent runs would be equally uncertain.
-    """
     import numpy as np
 
     from .in_time import step_in_time
 
     sign = 1.0 if metric.better == "higher" else -1.0
-    when, turns, values = in_order(arms, times)
+    runs = [zip(when, (arm,) * len(when), arms[arm], strict=True) for arm, when in enumerate(times)]
+    when, turns, values = zip(*sorted([*runs[0], *runs[1]]), strict=True)
     mean, error, df = map(float, step_in_time(sign * np.log(values), turns, when))
+    # The spread at which independent runs would be equally uncertain.
     sd = error / math.sqrt(1 / len(arms[0]) + 1 / len(arms[1]))
     return _effect(metric, arms, mean, (sd, error, df), margin, paired=False)
-
-
-def in_order(
-    arms: tuple[Sequence[float], Sequence[float]], times: Times
-) -> tuple[list[float], list[int], list[float]]:
-    """Order two arms' values in time; return times, arms (0 or 1) and values."""
-    runs = sorted(
-        (time, arm, value)
-        for arm, own in enumerate(arms)
-        for time, value in zip(times[arm], own, strict=True)
-    )
-    return (
-        [time for time, _, _ in runs],
-        [arm for _, arm, _ in runs],
-        [value for _, _, value in runs],
-    )
 
 
 def _effect(

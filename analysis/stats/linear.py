@@ -76,8 +76,8 @@ def rss(columns: Sequence[Floats], values: Floats) -> tuple[float, int]:
 class VariationRow:
     """A row of the analysis of variance; `f` and `p` are None for blocks, the error and the total.
 
-    `p_adjusted` is set for interactions that no single term represents (more than two levels): by
-    Benjamini-Hochberg over all of them.
+    `p_adjusted`, by Benjamini-Hochberg, is set for interactions of factors with more than two
+    levels.
     """
 
     name: str
@@ -95,8 +95,7 @@ class LinearModel:
     """Cells as blocks and terms; `y` are their values less `grand`, the mean of all.
 
     `labels` are each factor's levels by cell, `levels` the measured ones, in order. `error`
-    describes the error that effects are judged by. `terms` are those chosen by `use`, `notes`
-    remarks on the choice.
+    describes the error that effects are judged by, `notes` the choice of terms.
     """
 
     def __init__(

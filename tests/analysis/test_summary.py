@@ -22,12 +22,12 @@ from analysis.summary import (
     Row,
     answer,
     changes,
+    counted_settings,
     energy_j,
     energy_j_per_sample,
     geometric_mean,
     measured_s,
     rows_of,
-    sections,
     step_time_mean_s,
     throughput_samples_per_s,
 )
@@ -195,8 +195,8 @@ def test_sections_count_settings_and_seen_changes_of_scripts(tmp_path: Path) -> 
             tmp_path, Like("base"), Like("exp1", manifest=SYSCTLS), Like("exp2", manifest=SCRIPTS)
         )
     )
-    assert sections(changes(run, "base")) == {}
-    assert sections(changes(run, "exp2")) == {"ulimit": 1, "service": 1, "script": 1}
+    assert counted_settings(changes(run, "base")) == "none"
+    assert counted_settings(changes(run, "exp2")) == "1 ulimit, 1 service setting, 1 by script"
     assert [one.key for one in changes(run, "exp1") if one.kind == "sysctl"] == [
         "vm.swappiness",
         "net.ipv4.tcp_rmem",
