@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, NamedTuple
@@ -121,12 +121,18 @@ class JudgedSeries:
 
 @dataclass(frozen=True, slots=True)
 class History:
+    """The series of several runs; `notes` list what was omitted or kept separate, one line each.
+
+    `judged` are the same series with their changes: `judge` adds them.
+    """
+
     runs: int
     first_utc: str
     last_utc: str
-    judged: tuple[JudgedSeries, ...]
-    refused: tuple[str, ...] = ()
+    series: tuple[RunSeries, ...]
     notes: tuple[str, ...] = ()
+    judged: tuple[JudgedSeries, ...] = ()
+    refused: tuple[str, ...] = ()
 
     @property
     def changes(self) -> list[LevelChange]:
@@ -142,17 +148,6 @@ THROUGHPUT = "throughput_samples_per_s"
 STEP_TIMES = ("step_time_round_adjusted_s", "step_time_p10_s", "step_time_median_s")
 
 
-@dataclass(frozen=True, slots=True)
-class GatheredHistory:
-    """The series of several runs; `notes` list what was omitted or kept separate, one line each."""
-
-    runs: int
-    first_utc: str
-    last_utc: str
-    series: tuple[RunSeries, ...]
-    notes: tuple[str, ...]
-
-
 class _Key(NamedTuple):
     """The key of all points of a series: `params` as JSON, with the design; `machine` number."""
 
@@ -166,7 +161,7 @@ class _Key(NamedTuple):
 
 def gather(
     runs: Iterable[Run], metric: str | None = None, relative_to: str | None = None
-) -> GatheredHistory:
+) -> History:
     """Make series of throughput and a low quantile of step time, or of one metric.
 
     Raises: Refused, for a metric or tweak set that no run has.
@@ -270,7 +265,7 @@ class _Gatherer:
         count, first = self.left_out.get(what, (0, example))
         self.left_out[what] = count + 1, first
 
-    def history(self) -> GatheredHistory:
+    def history(self) -> History:
         if self.relative_to and self.relative_to not in self.tweaksets:
             raise Refused(
                 f"no run has a tweak set {self.relative_to!r} to be relative to; available: "
@@ -283,12 +278,19 @@ class _Gatherer:
         marks = sorted(self.marks.values(), key=_when)
         keys = sorted(key for key in self.points if not self._stands_behind(key))
         variants = _variants({(key.workload, key.params) for key in keys})
-        return GatheredHistory(
+        return History(
             runs=len(marks),
             first_utc=marks[0].started_utc if marks else "",
             last_utc=marks[-1].started_utc if marks else "",
             series=tuple(self._series(key, variants[key.workload, key.params]) for key in keys),
-            notes=(*self._notes(), *self._kept_apart(keys)),
+            notes=(
+                *(
+                    f"left out, {what}: {count} (the first: {example})."
+                    for what, (count, example) in self.left_out.items()
+                ),
+                *self.benchmarks_left_out,
+                *self._kept_apart(variants),
+            ),
         )
 
     def _stands_behind(self, key: _Key) -> bool:
@@ -314,26 +316,16 @@ class _Gatherer:
             relative_to=self.relative_to,
         )
 
-    def _notes(self) -> list[str]:
-        lines = [
-            f"left out, {what}: {count} (the first: {example})."
-            for what, (count, example) in self.left_out.items()
-        ]
-        return [*lines, *self.benchmarks_left_out]
-
-    def _kept_apart(self, keys: Iterable[_Key]) -> list[str]:
+    def _kept_apart(self, variants: Iterable[tuple[str, str]]) -> list[str]:
         lines = []
         if len(self.machines.known) > 1:
             names = "; ".join(map(str, self.machines.known))
             lines.append(
                 f"{len(self.machines.known)} machines, each with separate series: {names}."
             )
-        params: dict[str, set[str]] = {}
-        for key in keys:
-            params.setdefault(key.workload, set()).add(key.params)
-        if several := sorted(name for name, own in params.items() if len(own) > 1):
-            names = ", ".join(several)
-            lines.append(f"run with several sets of parameters, each a separate series: {names}.")
+        counts = Counter(workload for workload, _ in variants)
+        if several := ", ".join(sorted(name for name, count in counts.items() if count > 1)):
+            lines.append(f"run with several sets of parameters, each a separate series: {several}.")
         return lines
 
 
@@ -363,32 +355,26 @@ def _utc(text: str) -> str | None:
     return stamp.isoformat(timespec="seconds") if stamp else None
 
 
-def _variants(result: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    params: dict[str, list[str]] = {}
-    for workload, text in sorted(result):
-        params.setdefault(workload, []).append(text)
+def _variants(pairs: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return, by workload and parameters, those parameters that differ under the workload."""
+    records = defaultdict[str, list[dict[str, object]]](list)
+    for workload, text in pairs:
+        records[workload].append(msgspec.json.decode(text))
     return {
-        (workload, text): _differing(text, all_of_it)
-        for workload, all_of_it in params.items()
-        for text in all_of_it
+        (workload, text): ", ".join(
+            f"{key}={value}"
+            for key, value in msgspec.json.decode(text).items()
+            if any(params.get(key) != value for params in records[workload])
+        )
+        for workload, text in pairs
     }
-
-
-def _differing(text: str, others: list[str]) -> str:
-    record: Mapping[str, object] = msgspec.json.decode(text)
-    records = [msgspec.json.decode(params) for params in others]
-    return ", ".join(
-        f"{key}={value}"
-        for key, value in record.items()
-        if any(params.get(key) != value for params in records)
-    )
 
 
 def _listed(names: Iterable[str]) -> str:
     return first_few(sorted(names), SHOWN_NAMES) or "none"
 
 
-def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:
+def judge(history: History, refused: Iterable[str] = ()) -> History:
     """Look for changes in every series that is long enough.
 
     The series form one screen, so p is adjusted for all of them (Benjamini and Hochberg).
@@ -399,14 +385,7 @@ def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:
     for at, p_adjusted in zip(indices, adjusted, strict=True):
         changes = judged[at].changes if p_adjusted <= LEVEL else ()
         judged[at] = _with_odd_runs(replace(judged[at], changes=changes, p_adjusted=p_adjusted))
-    return History(
-        history.runs,
-        history.first_utc,
-        history.last_utc,
-        tuple(judged),
-        tuple(refused),
-        history.notes,
-    )
+    return replace(history, judged=tuple(judged), refused=tuple(refused))
 
 
 def _judged(series: RunSeries) -> JudgedSeries:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analysis.load import from_json
-from analysis.studies.history.history import GatheredHistory, History, gather, judge, regressions
+from analysis.studies.history.history import History, gather, judge, regressions
 from analysis.terms import Refused, Run
 from tests.made_history import CPU, night, noisy, stepped
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, in_turns, saved_run
@@ -37,7 +37,7 @@ def ours(day: int, made: Made = THREE_ARMS) -> Run:
     )
 
 
-def values(gathered: GatheredHistory, tweakset: str, metric: str = THROUGHPUT) -> list[float]:
+def values(gathered: History, tweakset: str, metric: str = THROUGHPUT) -> list[float]:
     ((*points,),) = [
         one.points
         for one in gathered.series
@@ -131,7 +131,7 @@ BROKEN = replace(
     THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER)
 )
 # What is left out or kept apart, and how many points of the series of stock (or faster) are left.
-NOTED: dict[str, tuple[int, Callable[[], GatheredHistory]]] = {
+NOTED: dict[str, tuple[int, Callable[[], History]]] = {
     "not in force": (1, lambda: gather([ours(1, Made(arms=(STOCK, IDLE), blocks=2, steps=4))])),
     "contradicting": (1, lambda: gather([stock_alone(contradict)])),
     "lost jobs": (1, lambda: gather([stock_alone(lose_jobs)])),
