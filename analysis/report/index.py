@@ -80,14 +80,10 @@ def write_index(
         told = html.render(answer(history, regressions(history, RECENT)))
         parts.append(PagePart("history", "Changes over time", told + _picture(history)))
     if missing:
-        parts.append(
-            PagePart(
-                "refused", "Files that could not be read", html.render(Answer("", warnings=missing))
-            )
-        )
-    parts.append(
-        PagePart("again", "Reproduce this page", Markup("<pre>{}</pre>").format(html.clean(again)))
-    )
+        unread = html.render(Answer("", warnings=missing))
+        parts.append(PagePart("refused", "Files that could not be read", unread))
+    body = Markup("<pre>{}</pre>").format(html.clean(again))
+    parts.append(PagePart("again", "Reproduce this page", body))
     dates = (
         dict.fromkeys(text[:10] for text in (history.first_utc, history.last_utc) if text)
         if history

@@ -60,7 +60,8 @@ class StudyAnswer(NamedTuple):
 class PagePart(NamedTuple):
     """A part of a page under a heading.
 
-    A folded one opens on a click; one in the appendix is not a main entry of the contents.
+    A folded one opens on a click; one in the appendix is folded too, and no main entry of the
+    contents.
     """
 
     id: str
@@ -229,19 +230,11 @@ def _appendix(
         for run in runs:
             parts += [Markup("<h3>{}</h3>").format(clean(run.run_id))] * several
             parts += [html.section_of(section, 3 + several) for section in sections_of(run)]
-        yield PagePart(name, heading, Markup("\n").join(parts), folded=True, appendix=True)
-    measured = answer(rows_of(runs))
-    yield PagePart(
-        "measured",
-        "Measurements per arm",
-        html.render(replace(measured, title="", findings=())),
-        folded=True,
-        appendix=True,
-    )
+        yield PagePart(name, heading, Markup("\n").join(parts), appendix=True)
+    measured = html.render(replace(answer(rows_of(runs)), title="", findings=()))
+    yield PagePart("measured", "Measurements per arm", measured, appendix=True)
     compared = [one for own in comparisons.values() for one in own]
-    yield PagePart(
-        "methods", "Methods in brief", methods(runs, compared), folded=True, appendix=True
-    )
+    yield PagePart("methods", "Methods in brief", methods(runs, compared), appendix=True)
     lines = [("This page:", again)]
     lines += [
         (f"The measurement of {run.run_id}, as far as recorded:", recipe(run)) for run in runs
@@ -253,7 +246,7 @@ def _appendix(
         for head, text in lines
         if text
     )
-    yield PagePart("again", "Reproduce this page", body, folded=True, appendix=True)
+    yield PagePart("again", "Reproduce this page", body, appendix=True)
 
 
 def _between(runs: Sequence[Run]) -> Answer:
@@ -268,15 +261,15 @@ def _over(runs: Sequence[Run], compared: Mapping[str, Sequence[Comparison]]) -> 
     for hook in studies.hooks("over_runs"):
         if found := hook(runs, lambda run: compared[run.origin]):
             said, draw = found
-            head = html.render(replace(said, title="", sections=(), legend=(), next=()))
-            drawing = _embedded(
-                draw(), "over", said.title, " ".join(line.text for line in said.findings)
+            text = " ".join(line.text for line in said.findings)
+            body = Markup(
+                "{}<figure>{}</figure><details><summary>In figures</summary>{}</details>"
+            ).format(
+                html.render(replace(said, title="", sections=(), legend=(), next=())),
+                _embedded(draw(), "over", said.title, text),
+                html.render(replace(said, title="", findings=(), warnings=(), next=())),
             )
-            figures = html.render(replace(said, title="", findings=(), warnings=(), next=()))
-            folded = Markup("<details><summary>In figures</summary>{}</details>").format(figures)
-            yield PagePart(
-                "over", said.title, head + Markup("<figure>{}</figure>").format(drawing) + folded
-            )
+            yield PagePart("over", said.title, body)
 
 
 def question_of(runs: Sequence[Run]) -> str:
@@ -298,6 +291,7 @@ def pictures_of(scene: Scene) -> list[PagePicture]:
         else ""
     )
     for name, module in fitting(scene.runs).items():
+        picture = PagePicture(name, module.TITLE, module.ANSWERS)
         try:
             figure = module.draw(scene)
             title = str(figure.get_label())
@@ -305,25 +299,16 @@ def pictures_of(scene: Scene) -> list[PagePicture]:
                 f"{one.observed.workload}: {one.sentence} "
                 for run in scene.runs
                 for one in scene.effects.get(run.origin, ())
+                if module.DESIGNS
             ]
-            effects = "".join(keys if module.DESIGNS else [])
             description = (
-                f"{module.ANSWERS} {effects}{shown}The tables of this page have the numbers."
+                f"{module.ANSWERS} {''.join(keys)}{shown}The tables of this page have the numbers."
             )
-            leads = module.leads and not any(picture.leads for picture in result)
-            result.append(
-                PagePicture(
-                    name,
-                    title,
-                    module.ANSWERS,
-                    leads,
-                    _embedded(figure, f"p{len(result)}", title, description),
-                )
-            )
+            markup = _embedded(figure, f"p{len(result)}", title, description)
+            leads = module.leads and not any(other.leads for other in result)
+            result.append(picture._replace(title=title, leads=leads, markup=markup))
         except NothingToDraw as reason:
-            result.append(
-                PagePicture(name, module.TITLE, module.ANSWERS, missing=str(reason).rstrip("."))
-            )
+            result.append(picture._replace(missing=str(reason).rstrip(".")))
     return result
 
 
@@ -380,7 +365,7 @@ def written_page(
 def _written(part: PagePart) -> Markup:
     frame = (
         '<details class="part" id="{}"><summary><h2>{}</h2></summary>\n{}\n</details>'
-        if part.folded
+        if part.folded or part.appendix
         else '<h2 id="{}">{}</h2>\n{}'
     )
     return Markup(frame).format(part.id, clean(part.heading), part.body)  # noqa: S704  # our frame
