@@ -174,11 +174,12 @@ def findings_of(grid: KernelGrid) -> Findings:
 def _line(
     grid: KernelGrid, x: str, y: str, *, scale: int = 1, only: int | None = None
 ) -> FittedLine:
-    cells = [both for size, both in grid.pairs(x, y).items() if only in {None, size[1]}]
+    cells = grid.table[[f"{x}_{ACTIVE}", f"{y}_{ACTIVE}"]].dropna()
+    if only is not None:
+        cells = cells[cells.index.get_level_values("threads") == only]
     name = f"{scale} × {y}" if scale != 1 else y
-    first, second = np.array(cells, dtype=float).reshape(-1, 2).T
-    alike = ALIKE * (100 if x == UTILIZATION else 1)
-    fit = fitted(first, scale * second, alike)
+    first, second = cells.to_numpy().T
+    fit = fitted(first, scale * second, ALIKE * (100 if x == UTILIZATION else 1))
     if isinstance(fit, str):
         reason = f"{LABELS[x]} {fit}" if len(cells) >= FEWEST else fit
         return FittedLine(x, name, len(cells), missing=reason, threads=only)

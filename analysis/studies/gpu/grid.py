@@ -136,10 +136,6 @@ class KernelGrid:
         figures = self.table[f"{metric}_{statistic}"].dropna()
         return dict(zip(figures.index.to_list(), map(float, figures), strict=True))
 
-    def pairs(self, x: str, y: str) -> dict[Size, tuple[float, float]]:
-        first, second = self.column(x), self.column(y)
-        return {size: (first[size], second[size]) for size in first if size in second}
-
 
 def named(size: Size) -> str:
     return f"{size[0]} × {size[1]}"
