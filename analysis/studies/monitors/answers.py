@@ -84,6 +84,7 @@ TURNS = (
 
 def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answer:
     short, common = shorten(overhead.workload for overhead in result)
+    names = {name: f"{label}: " if len(result) > 1 else "" for name, label in short.items()}
     facts = headline([run]).splitlines() + ([f"All workloads: {common}"] if common else [])
     margins = ", ".join(dict.fromkeys(unsigned(overhead.margin) for overhead in result))
     within = (
@@ -98,18 +99,15 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
         title=_title(result, short),
         findings=[
             *(
-                Line(text, tone=STATES[overhead.control.state])
+                Line(f"{names[overhead.workload]}{overhead.control.sentence}", tone=tone)
                 for overhead in result
-                for text in [_control(overhead, short, len(result))]
+                for tone in [STATES[overhead.control.state]]
             ),
             *(Line(text, tone="quiet") for text in facts),
         ],
         sections=[
-            section
+            _section(overhead, names[overhead.workload].removesuffix(": "), brief=brief)
             for overhead in result
-            for section in _sections(
-                overhead, short[overhead.workload] if len(result) > 1 else "", brief=brief
-            )
         ],
         warnings=[
             *(["the run was interrupted: later blocks are missing."] * run.interrupted),
@@ -152,30 +150,15 @@ def _title(result: Sequence[Overhead], short: dict[str, str]) -> str:
     )
 
 
-def _control(overhead: Overhead, short: dict[str, str], of: int) -> str:
-    return (
-        f"{short[overhead.workload]}: {overhead.control.sentence}"
-        if of > 1
-        else overhead.control.sentence
-    )
-
-
-def _sections(overhead: Overhead, title: str, *, brief: bool) -> Iterable[Section]:
-    base = (
-        ""
-        if overhead.base is None
-        else f"none: {absolute(Metric(overhead.metric, 'lower'), overhead.base)}"
-    )
-    head = ", ".join(filter(None, [title, base]))
-    arms = overhead.arms[1:]
-    costs = _costs(
-        [*_claims(arms), *(arm for arm in arms if arm not in _claims(arms))],
-        open_to=overhead.control.state != DIFFERS,
-    )
-    if brief:
-        yield Section(head, [costs])
-        return
-    yield Section(head, [costs, _own([arm for arm in overhead.arms if arm.n]), *_further(overhead)])
+def _section(overhead: Overhead, title: str, *, brief: bool) -> Section:
+    heads = [title] if title else []
+    if overhead.base is not None:
+        heads.append(f"none: {absolute(Metric(overhead.metric, 'lower'), overhead.base)}")
+    arms = [*_claims(overhead.arms[1:]), *(arm for arm in overhead.arms[1:] if not arm.claims)]
+    parts: list[Line | Table] = [_costs(arms, open_to=overhead.control.state != DIFFERS)]
+    if not brief:
+        parts += [_own([arm for arm in overhead.arms if arm.n]), *_further(overhead)]
+    return Section(", ".join(heads), parts)
 
 
 def _costs(arms: Sequence[MonitoredArm], *, open_to: bool) -> Table:

@@ -50,10 +50,6 @@ class MonitoredCell:
         return self.cell.outcome == "measured"
 
     @property
-    def rate_per_s(self) -> float | None:
-        return rate_of(self.params)[0]
-
-    @property
     def all_cpu_s(self) -> float | None:
         whole, own = self.usage.get("cpu_s"), self.monitor.get("cpu_s")
         if whole is None or (own is None and self.name is not None and self.kind != INSIDE):

@@ -186,7 +186,6 @@ def _workload(
         others = {effect.metric.name: figure(effect) for effect in row.others} if row else {}
         loads = [cell.usage[LOAD] for cell in own if LOAD in cell.usage]
         missing = [entry for cell in reversed(own) for entry in cell.missing.items()]
-        lost = [cell.cell for cell in every if not cell.measured]
         arm = MonitoredArm(
             tweakset=name,
             label=labels[name],
@@ -206,17 +205,15 @@ def _workload(
             missing=dict(missing),
             lost=Counter(
                 f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}."
-                for cell in lost
+                for cell in (one.cell for one in every if not one.measured)
             ),
             notes=[note for note in row.notes if " left out: " not in note] if row else [],
         )
         arms.append(arm)
-    turns = [row for row in rows.values() if row.processes]
     units = "blocks"
-    if turns:
-        units = (
-            "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
-        )
+    if turns := [row for row in rows.values() if row.processes]:
+        whole = all(row.pairs == row.processes for row in turns)
+        units = "processes" if whole else "pairs of segments"
     return Overhead(
         study=study,
         workload=workload,
@@ -258,7 +255,7 @@ def _in_order(
             base != PLACEBO,
             kind,
             base,
-            (first.rate_per_s if first else None) or 0.0,
+            (rate_of(first.params)[0] if first else None) or 0.0,
             name,
         )
 
