@@ -32,7 +32,7 @@ from analysis.labels import label_of
 from analysis.pairing import primary_of
 from analysis.stats.effect import holm
 from analysis.studies import hooks
-from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
+from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused
 from analysis.wording import (
     counted,
     exactly,
@@ -130,13 +130,10 @@ def _questions(comparison: Comparison, limits: Limits) -> list[Question]:
         for effect in (comparison.primary, comparison.second, *comparison.others)
         if effect is not None
     }
-    primary, second = comparison.primary, comparison.second
-    effects |= {
-        word: effect for word, effect in (("primary", primary), ("second", second)) if effect
-    }
+    declared = {"primary": comparison.primary, "second": comparison.second}
     questions: dict[str, Question] = {}
     for word in limits.metrics_of(comparison.workload):
-        effect = effects.get(word)
+        effect = declared.get(word) or effects.get(word)
         metric = comparison.primary_metric if word == "primary" else Metric(word, "lower")
         metric = effect.metric if effect else metric
         questions[metric.name] = (comparison, metric, effect)
@@ -204,7 +201,14 @@ def judge(
     """Compare two arms and rule on the result. Raises: Refused, if there is nothing to compare."""
     base, itself = without_candidate(base, candidate)
     runs = [run for arm in (base, candidate) for run in arm.runs]
-    _must_know(limits, runs)
+    lost = limits_file.unknown(
+        limits,
+        {name for run in runs for name in run.workloads},
+        {name for run in runs for name in run.tweaksets},
+        {name for run in runs for cell in run.cells for name in cell.metrics},
+    )
+    if lost:
+        raise Refused(lost[0])
     if same_runs(base, candidate) and len(base.runs) > 1:
         # A glob that also matched last week's runs would judge their mean.
         raise Refused(
@@ -249,10 +253,8 @@ def judge(
         for one in (*comparisons, *_gone(base, candidate, options))
         if named or not _check_of_the_run(one)
     ]
-    limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {
-        comparison.workload for comparison in judged
-    }
-    judged += [_unjudged(base, candidate, workload, UNDER_NO_TEST) for workload in sorted(limited)]
+    missing = limits.workloads - {comparison.workload for comparison in judged}
+    judged += [_unjudged(base, candidate, workload, UNDER_NO_TEST) for workload in sorted(missing)]
     under = {comparison.workload for comparison in comparisons}
     of_run = [one for one in comparisons if not one.untouched]
     of_run += [check for check in checks if check.workload in under]
@@ -265,24 +267,13 @@ def judge(
         dict.fromkeys(comparison.baseline for comparison in judged if comparison.baseline_arms)
     )
     label = f"{base.label.removesuffix(f':{base.tweakset}')}:{against}" if against else base.label
-    unquiet = _unquiet(candidate)
+    unquiet = {
+        workload: reason
+        for run in candidate.runs
+        for reasons_of in hooks("unquiet")
+        for workload, reason in reasons_of(run).items()
+    }
     return gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), unquiet)
-
-
-def _unquiet(candidate: Arm) -> dict[str, str]:
-    doubts = [unquiet(run).items() for run in candidate.runs for unquiet in hooks("unquiet")]
-    return dict(doubt for of_run in doubts for doubt in of_run)
-
-
-def _must_know(limits: Limits, runs: Sequence[Run]) -> None:
-    lost = limits_file.unknown(
-        limits,
-        {name for run in runs for name in run.workloads},
-        {name for run in runs for name in run.tweaksets},
-        {name for run in runs for cell in run.cells for name in cell.metrics},
-    )
-    if lost:
-        raise Refused(lost[0])
 
 
 def _check_of_the_run(comparison: Comparison) -> bool:

@@ -56,6 +56,10 @@ class Limits:
     baseline_run: str | None = None
     places: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def workloads(self) -> set[str]:
+        return {*self.of_workload, *(workload for workload, _ in self.of_metric)}
+
     def limit_of(self, workload: str, metric_name: str) -> float:
         return self.of_metric.get(
             (workload, metric_name), self.of_workload.get(workload, self.max_regression)
@@ -168,10 +172,7 @@ def unknown(
     limits: Limits, workloads: Collection[str], tweaksets: Collection[str], metrics: Collection[str]
 ) -> list[str]:
     named = {
-        "workload": (
-            {*limits.of_workload, *(workload for workload, _ in limits.of_metric)},
-            workloads,
-        ),
+        "workload": (limits.workloads, workloads),
         "tweak set": (
             {*(limits.tweaksets or ()), *filter(None, [limits.baseline_tweakset])},
             tweaksets,
