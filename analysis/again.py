@@ -106,20 +106,15 @@ def _of_command(command: Mapping[str, object]) -> Iterator[str]:
     for name in ("steps", "warmup", *ALONE):
         if name in command and command[name] != ALONE.get(name, ()):
             value = command[name]
-            yield (
-                f"--{NAMES.get(name, name)}={value:g}"
-                if isinstance(value, float)
-                else f"--{NAMES.get(name, name)}={value}"
-            )
+            shown = f"{value:g}" if isinstance(value, float) else value
+            yield f"--{NAMES.get(name, name)}={shown}"
     codes = ",".join(map(str, _listed(command, "exit_codes")))
-    yield from [f"--exit-codes={codes}"] if codes not in {"", "0"} else []
+    if codes not in {"", "0"}:
+        yield f"--exit-codes={codes}"
     yield f"--cwd={command.get('folder')}"
     environment = command.get("environment")
-    yield from (
-        (f"--env={name}={value}" for name, value in environment.items())
-        if isinstance(environment, dict)
-        else ()
-    )
+    if isinstance(environment, dict):
+        yield from (f"--env={name}={value}" for name, value in environment.items())
 
 
 def _steps_found_by(command: Mapping[str, object]) -> str:

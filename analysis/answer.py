@@ -59,11 +59,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `head` is its heading (with line breaks), `name` includes the unit, for programs.
+    """A column: `head` is its heading, `name` includes the unit, for programs.
 
-    `write` turns a value into text; None is an empty cell and is never passed to it. On a narrow
-    page the columns with the largest `spare` are dropped first. `interval`: three columns for
-    programs, even if every value is missing.
+    `write` turns a value into text, never None. On a narrow page the columns with the largest
+    `spare` are dropped first. `interval`: three columns for programs, even if every value is
+    missing.
     """
 
     head: str
@@ -102,10 +102,10 @@ class Section:
 class Answer:
     """Everything that a command found.
 
-    `findings` answer the question in at most three lines. `legend` explains words and columns and
-    is shown on request (`--explain`). `next` is the suggested next command. `data` is what `--json`
-    writes, including dataclasses. `refused` lists files that could not be used. `rows` is what
-    `--csv` writes if the page folds rows; otherwise `--csv` writes the tables of the sections.
+    `findings` answer the question in at most three lines. `legend` is shown on request
+    (`--explain`). `next` is the suggested next command. `data` is what `--json` writes, including
+    dataclasses. `rows` is what `--csv` writes if the page folds rows; otherwise `--csv` writes the
+    sections' tables.
     """
 
     title: str
@@ -125,10 +125,7 @@ def bullets(lines: Iterable[str], mark: str = "•", tone: Tone = "") -> list[Li
 
 
 def grouped(pairs: Sequence[tuple[str, str]], of: int = 0) -> list[str]:
-    """Merge equal sentences: `(name, sentence)` becomes `a, b: sentence`, in order of first use.
-
-    A sentence that applies to all, if there are `of`, is written without names.
-    """
+    """Merge equal sentences to `a, b: sentence`; without names if it is true of all `of`."""
     who: dict[str, dict[str, None]] = {}
     for name, sentence in pairs:
         who.setdefault(sentence, {})[name] = None
@@ -139,7 +136,6 @@ def grouped(pairs: Sequence[tuple[str, str]], of: int = 0) -> list[str]:
 
 
 def together(answers: Sequence[Answer]) -> Answer:
-    """Combine several answers, each below its title; return a single answer unchanged."""
     first, *others = answers
     if not others:
         return first
@@ -163,12 +159,10 @@ def _head(answer: Answer) -> Section:
 
 
 def command(*words: str) -> tuple[str, ...]:
-    """Return a DeepTweak command as a list of words, such as `command("report", "run.json")`."""
     return (*JUDGE.split(), *words)
 
 
 def then(answer: Answer, name: str, *words: str) -> Answer:
-    """Set the suggested next command of an answer."""
     return replace(answer, next=command(*name.split(), *words))
 
 
@@ -182,7 +176,7 @@ Columns = Sequence[tuple[Column, Callable[[Any], object]]]  # with the reader of
 
 
 def table_of(columns: Columns, rows: Sequence[Any]) -> Table:
-    """Make a table from columns and their readers; omit columns without any value."""
+    """Make a table from columns and their readers, without columns that have no value."""
     read_columns = [(column, [read(row) for row in rows]) for column, read in columns]
     filled = [
         (column, values)
@@ -195,7 +189,6 @@ def table_of(columns: Columns, rows: Sequence[Any]) -> Table:
 
 
 def marked(lines: Iterable[tuple[str, str]], tone: Tone = "") -> Iterator[Line]:
-    """Yield each sentence after its mark or word; quiet ones are shown only with `--explain`."""
     return (Line(text, mark, tone) for mark, text in lines)
 
 

@@ -68,9 +68,9 @@ def must_not_contradict(cells: Iterable[Cell]) -> None:
 
 def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
     """Check that two arms of a run share a machine. Raises: NotComparable."""
-    nodes = [{cell.node for cell in cells} for cells in (baseline, candidate)]
+    nodes = [{cell.node or "unknown" for cell in cells} for cells in (baseline, candidate)]
     if all(nodes) and not nodes[0] & nodes[1]:
-        first, second = (first_few(sorted(node or "unknown" for node in own), 2) for own in nodes)
+        first, second = (first_few(sorted(own), 2) for own in nodes)
         raise NotComparable(
             f"the arms ran on different machines: {first} against {second}, so the machine is "
             "part of any difference."
@@ -78,7 +78,6 @@ def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> 
 
 
 def means(key: str, requested: object, observed: object) -> bool:
-    """Return whether the value read back is the requested one, respelled or rounded."""
     if same_value(requested, observed):
         return True
     from control.meaning import agrees
@@ -105,8 +104,7 @@ def _number(word: str) -> int | str:
 def same_machine(arms: Sequence[SavedTweakSet], pairs: Iterable[tuple[Cell, Cell]]) -> bool:
     """Return whether two arms ran on the same untouched machine, so that any difference is noise.
 
-    Requested values were in force before, boot tokens came from one shared boot, and no monitor
-    ran. Scripts count by their observed changes.
+    Scripts count by their observed changes.
     """
     if any(arm.monitor or arm.level_of for arm in arms):
         return False
@@ -286,13 +284,8 @@ def reserved_bytes(settings: Iterable[Setting]) -> int:
     """
     settings = tuple(settings)
     boot = [setting for setting in settings if setting.kind == "boot"]
-    default = (
-        next(
-            (_size_bytes(setting.value) for setting in boot if setting.key == "default_hugepagesz"),
-            0,
-        )
-        or HUGEPAGE_BYTES
-    )
+    sizes = [_size_bytes(one.value) for one in boot if one.key == "default_hugepagesz"]
+    default = (sizes or [0])[0] or HUGEPAGE_BYTES
     size, pools = default, dict[int, int]()
     for setting in boot:
         if setting.key == "hugepagesz":
@@ -400,7 +393,6 @@ def _left_behind(run: Run) -> list[str]:
 
 
 def not_put_back(cell: Cell) -> list[str]:
-    """Return the keys whose value after a cell differs from the value before it."""
     before, restored = (cell.applied.before, cell.applied.restored) if cell.applied else ({}, {})
     return sorted(
         key for key in before if key in restored and not same_value(before[key], restored[key])
@@ -439,8 +431,7 @@ def disturbances(run: Run) -> Iterator[str]:
 def share_of_others(run: Run, cell: Cell) -> float | None:
     """Return the share of all CPUs that other programs used during a cell's steps; None if unknown.
 
-    Cells that took turns measure it per slice, for others the sensors do. There it is unknown for a
-    workload with a report, whose helpers need not be its children, and under a monitor.
+    Sensors cannot tell it for a workload with a report, whose helpers need not be its children.
     """
     count = run.machine.get("cpu_count")
     if not isinstance(count, int) or not 0 < count < MOST_CPUS:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from control.names import undigested
 
@@ -50,7 +49,7 @@ def label_of(metric: Metric | str) -> str:
 
 
 def absolute(metric: Metric, value: float, control: str | None = None) -> str:
-    """Write a metric's value with name and unit; with a control, as a share of the control's."""
+    """Write a metric's value with name and unit, or as a share of the control's."""
     name, form = LABELS.get(metric.name, (metric.name, f"{metric.name} {{}}"))
     if control:
         return f"{name} {value:.4g} of {control}'s"
@@ -71,7 +70,7 @@ def amount(metric: Metric, value: float) -> str:
 
 
 def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
-    """Return short names of workloads, and what they all share: a file (pytest), parameters."""
+    """Return short names of workloads, and what they all share: a file, parameters."""
     names = list(workloads)
     if len(names) < 2:  # a single one differs from nothing; a file's digest does not count
         return {name: undigested(name) for name in names}, ""
@@ -100,7 +99,6 @@ def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """Write a line per run: `kernel_tweaks, 25 Nov 2026, 336 of 336 cells`; name several files."""
     return "\n".join(
         f"{run.origin}: {_counts(run)}" if len(runs) > 1 else _counts(run) for run in runs
     )
@@ -125,7 +123,6 @@ def about(run: Run) -> dict[str, object]:
 
 
 def provenance(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Return the origin of runs, for `--explain`: run, blocks, seed, machine."""
     facts = [
         ("run", f"{run.run_id}: {blocks_of(run)}, seed {run.design.seed}")
         for run in runs
@@ -135,7 +132,6 @@ def provenance(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 
 def machine_of(run: Run) -> str:
-    """Write a run's machine in one line: hardware, kernel, system, and its place in a cluster."""
     system = run.machine.get("kernel_release") and f"Linux {run.machine['kernel_release']}"
     facts = [str(identity_of(run.machine)), system, run.machine.get("os"), place_of(run)]
     return one_line(", ".join(str(fact) for fact in facts if fact))
@@ -147,10 +143,7 @@ _NUMBER = re.compile(r"[-+.0-9e]+")
 
 
 def own_names(workloads: Iterable[str]) -> dict[str, str]:
-    """Return shorter names: without a file's digest, and a command by its program's name.
-
-    Where that would make two names alike, they are kept.
-    """
+    """Return names without a file's digest, a command by its program, unless two become alike."""
     names = {name: undigested(name) for name in workloads}
     return names if len(set(names.values())) == len(names) else {name: name for name in names}
 
@@ -158,8 +151,8 @@ def own_names(workloads: Iterable[str]) -> dict[str, str]:
 def short_names(workloads: Mapping[str, SavedWorkload]) -> dict[str, str]:
     """Return short names made of what distinguishes the workloads; no two are alike.
 
-    `hdf5 · warm` stands for `io_train:format=hdf5:read_threads=2:cache=warm` if all others have two
-    readers too. A workload without variants keeps its name.
+    `io_train:format=hdf5:read_threads=2:cache=warm` is `hdf5 · warm` if all others have two
+    readers.
     """
     shown = own_names(workloads)
     families: dict[str, list[str]] = {}
@@ -209,8 +202,7 @@ SAME_MEMORY = 0.05
 GIB = 2.0**30
 
 
-@dataclass(frozen=True, slots=True)
-class MachineIdentity:
+class MachineIdentity(NamedTuple):
     """Facts that identify a machine. A fact that is not recorded is None and equals only None."""
 
     cpu_model: str | None
@@ -220,16 +212,11 @@ class MachineIdentity:
 
     def same_as(self, other: MachineIdentity) -> bool:
         """Return whether a series may continue from one machine to the other."""
-        if (self.cpu_model, self.cpu_count, self.gpus) != (
-            other.cpu_model,
-            other.cpu_count,
-            other.gpus,
-        ):
-            return False
         mine, theirs = self.mem_total_bytes, other.mem_total_bytes
         if mine is None or theirs is None:
-            return mine is theirs
-        return abs(mine - theirs) <= SAME_MEMORY * max(mine, theirs)
+            return self == other
+        alike = self == other._replace(mem_total_bytes=mine)
+        return alike and abs(mine - theirs) <= SAME_MEMORY * max(mine, theirs)
 
     def __str__(self) -> str:
         parts = [

@@ -102,13 +102,10 @@ def _machine(run: Run) -> Iterator[Fact]:
 
 def _boot_tokens(cmdline: str) -> Iterator[Fact]:
     tokens: dict[str, list[str]] = {}
-    for token in cmdline.split():
-        key, _, value = token.partition("=")
+    for key, _, value in (token.partition("=") for token in cmdline.split()):
         tokens.setdefault(key, []).append(value)
-    yield from (
-        Fact("boot command line", key, ", ".join(values) or "given")
-        for key, values in tokens.items()
-    )
+    for key, values in tokens.items():
+        yield Fact("boot command line", key, ", ".join(values) or "given")
 
 
 def _gpus(value: object) -> Iterator[Fact]:

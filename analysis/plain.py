@@ -58,5 +58,4 @@ def inert(text: str) -> str:
 
 
 def inert_json(text: str) -> str:
-    """Neutralise them in JSON without changing its meaning; no JSON line begins with a name."""
     return COMMAND.sub(r"#\\u0023", text)

@@ -65,7 +65,6 @@ def runs_of(text: str) -> Any:
 
 
 def picture_file(text: str) -> Path:
-    """Parse the name of a picture file to draw."""
     path = Path(text)
     if path.suffix not in {".png", ".svg", ".pdf"}:
         raise argparse.ArgumentTypeError(f"{text!r} must end in .png, .svg or .pdf")

@@ -82,8 +82,7 @@ NOUNS = {
 def changes(run: Run, name: str) -> list[Setting]:
     """Return what one tweak set changes, in the order of its manifest.
 
-    A script declares nothing: it is represented by the tunables, with paths as keys, that differed
-    after it in any cell, or by one unnamed change if none differed.
+    A script is represented by the tunables that differed after it, or by one unnamed change.
     """
     tweakset = run.tweaksets[name]
     if not tweakset.scripts:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def expanded(run: Run) -> Run:
     """Return the run with each segment as a cell; a run without segments is returned unchanged.
 
-    A pair's number encodes its process and its place there, equal in all runs of the same plan, so
-    that pairs of two runs can be matched.
+    A pair's number encodes process and place, so that pairs of two runs can be matched.
     """
     if not run.is_switched:
         return run
@@ -43,7 +42,6 @@ MONITOR = ("at work and stopped in turns", "the cost of a monitor's start and re
 
 
 def inside(pairing: Pairing, blocks: int) -> dict[str, Any]:
-    """Return fields of a contrast of `blocks`: its processes, and the test for carry-over."""
     each = max(map(len, pairing.processes))
     by_pair = not pairing.by_run and len(pairing.processes) < ENOUGH_PROCESSES
     return {
@@ -54,7 +52,6 @@ def inside(pairing: Pairing, blocks: int) -> dict[str, Any]:
 
 
 def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]:
-    """Return notes on the design: what it cannot see, whether processes differ, carry-over."""
     count, steps = len(pairing.processes), pairing.pairs[0][1][1].steps
     unit = (
         ""

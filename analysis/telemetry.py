@@ -32,8 +32,7 @@ class Missing(Exception):
 class Series:
     """The samples of one cell: seconds since its first, and columns by name, None if missing.
 
-    All columns are equally long. The measured steps (without warm-up and start) ran from
-    `measured_from_s` to `measured_to_s`; None if the file does not record it.
+    The measured steps ran from `measured_from_s` to `measured_to_s`; None if not recorded.
     """
 
     time_s: tuple[float, ...]

@@ -35,7 +35,6 @@ SHOWN_NAMES = 12  # in an error message
 
 
 def place_of(run: Run) -> str:
-    """Describe where a cluster run took place and by whom; "" for the harness's own machine."""
     place = run.place
     if not place:
         return ""
@@ -53,7 +52,6 @@ def place_of(run: Run) -> str:
 
 
 def fewest_blocks(run: Run) -> int:
-    """Return the planned number of blocks of the workload with the fewest."""
     arms = {(cell.study, cell.workload, cell.tweakset) for cell in run.cells}
     return min((run.design.blocks_of(*arm) for arm in arms), default=run.design.blocks)
 
@@ -75,15 +73,11 @@ def gpus_of(machine: Mapping[str, object]) -> list[str]:
 
 
 def study_files(run: Run) -> list[str]:
-    """Return the arguments that make `pytest` repeat a run's studies: one file per study."""
     return [f"benchmarks/bench_{name}.py" for name in run.studies]
 
 
 def studies_own(run: Run) -> bool:
-    """Return whether the study chose the tweak sets of each workload.
-
-    In that case some workload met only the machine as found.
-    """
+    """Return whether the study chose the tweak sets: some workload met only stock arms."""
     met: dict[str, set[str]] = {}
     for cell in run.cells:
         met.setdefault(cell.workload, set()).add(cell.tweakset)
@@ -118,7 +112,6 @@ def speed(fraction: float) -> str:
 
 
 def as_long(gain: float) -> str:
-    """Write how many times as long the work takes if a loss is too large for a percentage."""
     return f" ({1 / (1 + gain):.1f} × as long)" if -1 < gain < LARGE_LOSS else ""
 
 
@@ -133,7 +126,6 @@ def unsigned(fraction: float) -> str:
 
 
 def plan_command(margin: float, file: str) -> tuple[str, ...]:
-    """Return the command that plans the blocks needed to resolve the margin, as a list of words."""
     return (*JUDGE.split(), "plan", "--effect", f"{unsigned(margin).removesuffix(' %')}%", file)
 
 
@@ -142,7 +134,6 @@ def exactly(fraction: float) -> str:
 
 
 def spoken(verdict: str) -> str:
-    """Write a stored verdict, or a gate's ruling, in the common vocabulary of all answers."""
     return SPOKEN.get(verdict, verdict)
 
 
@@ -175,8 +166,6 @@ def listed(numbers: Iterable[int]) -> str:
 
 
 def whole(least: int = 0, most: int = 1_000_000_000) -> Callable[[str], int]:
-    """Make an argparse type for a whole number within limits."""
-
     def parse(text: str) -> int:
         if not text.isdecimal() or not least <= int(text[:10]) <= most:
             raise ArgumentTypeError(f"{text!r} must be a whole number of at least {least}")
@@ -190,10 +179,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def joined_names(pieces: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Rejoin known names that contain commas (`test_it[a,b]`); blanks after commas do not count.
-
-    If there are several ways, take the longest name, from the first piece on.
-    """
+    """Rejoin known names that contain commas (`test_it[a,b]`), the longest first."""
     names = {re.sub(r",\s+", ",", name): name for name in known}
     rest = list(pieces)
     result = []
@@ -246,7 +232,6 @@ def tiny(p: float) -> str:
 
 
 def unit_of(times_s: Iterable[float]) -> tuple[float, str]:
-    """Return the factor and unit that give the longest time one or two digits before its point."""
     longest_s = max(times_s)
     return next(
         ((scale, unit) for scale, unit, below_s in UNITS if longest_s < below_s), (1.0, "s")

@@ -61,8 +61,8 @@ class Named(Struct):
 class BenchmarkFile(Struct):
     """A pytest-benchmark file, with additions by readers of other tools' files.
 
-    `environment` names the only tweak set. `faults`: what was omitted, and why. `by_place`:
-    benchmarks that only their place in the file tells apart.
+    `environment` names the only tweak set; `by_place`: only their place in the file tells these
+    apart.
     """
 
     benchmarks: list[Named]

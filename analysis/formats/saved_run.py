@@ -134,7 +134,6 @@ def _with_figures(
 
 
 def commit_of(info: object) -> str | None:
-    """Return the source revision that pytest-benchmark recorded."""
     known = info if isinstance(info, dict) else {}
     commit = known.get("id")
     if not isinstance(commit, str) or commit in ("unversioned", "unknown"):
@@ -164,10 +163,7 @@ def _must_not_be_newer(part: Part) -> None:
 
 
 def _measured_records(benchmarks: Part) -> dict[CellKey, Part]:
-    """Return cell records by cell, without benchmarks outside studies.
-
-    Cells that failed after their steps were timed are skipped: the list of cells has the reason.
-    """
+    """Return the records of measured cells, without benchmarks outside studies."""
     records: dict[CellKey, Part] = {}
     for benchmark in benchmarks.each():
         record = benchmark.at("extra_info")
@@ -442,7 +438,6 @@ def _segments(record: Part, steps: Steps) -> list[ArmSegment]:
 
 
 def _segment_cell(process: Cell, segment: ArmSegment, whole: Steps, first_pair: int) -> Cell:
-    """Return a segment as a cell of its own, of stock or the tweak set, with its pair as block."""
     steps = _part(whole, segment.settle, slice(segment.first, segment.end))
     own = replace(
         process,

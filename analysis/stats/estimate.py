@@ -59,10 +59,7 @@ class Change(Mean):
 def mean_of(
     values: Sequence[float], *, log: bool = False, within: tuple[float, float] | None = None
 ) -> Mean | None:
-    """Return the mean with its interval, clipped to `within`; for logs, the geometric mean.
-
-    None without values.
-    """
+    """Return the mean, geometric for logs, and its interval within limits; None without values."""
     if not values:
         return None
     figures = interval(values) if len(values) > 1 else values
@@ -88,7 +85,6 @@ def change_of(changes: Sequence[float], *, log: bool, among: int = 1) -> Change:
 
 
 def contrast(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, float]]) -> list[float]:
-    """Compute a contrast in each block; skip blocks that lack a cell."""
     return [
         math.fsum(weight * block[key] for key, weight in weights.items())
         for block in blocks
@@ -109,7 +105,6 @@ OneEstimate = TypeVar("OneEstimate", bound=Estimate)
 
 
 def adjusted(result: Iterable[OneEstimate]) -> list[OneEstimate]:
-    """Set Holm's adjusted p for changes that were tested together."""
     result = list(result)
     ps = iter(holm([estimate.p for estimate in result if estimate.p is not None]))
     return [

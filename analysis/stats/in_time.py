@@ -48,8 +48,7 @@ def step_in_time(
 ) -> tuple[Floats, Floats, Floats]:
     """Estimate how far the candidate's values lie above the baseline's.
 
-    Takes: shape (…, runs), at least four, in order of their `times`; `candidate` is 1 for each run
-    of the candidate, else 0.
+    Takes: shape (…, runs), at least four, in order of their `times`; `candidate` is 1 or 0 per run.
     Returns: the step, its standard error and their degrees of freedom, each of shape (…).
     """
     tame, off = clipped(series, candidate, CLIP)
@@ -70,8 +69,7 @@ def _caution(smaller: int, larger: int) -> float:
 def clipped(series: Floats, candidate: Sequence[int], limit: float) -> tuple[Floats, Floats]:
     """Pull outlying runs in to `limit` robust standard deviations from the median of their arm.
 
-    Takes: as `step_in_time`. Returns: the series, and each run's distance from that median, 0
-    unless it is outlying.
+    Returns: the series, and each run's distance from that median, 0 unless it is outlying.
     """
     arms = np.asarray(candidate)
     own = [np.flatnonzero(arms == arm) for arm in (0, 1)]
@@ -148,10 +146,7 @@ def _averaged(series: Floats, candidate: Sequence[int], clock: Floats) -> tuple[
 
 
 def _whitened(series: Floats, passed: Floats, fresh: Floats) -> Floats:
-    """Whiten AR(1) noise along the last axis, given the share `passed` on to the next value.
-
-    Innovations are divided by their size, `fresh`.
-    """
+    """Whiten AR(1) noise along the last axis: `passed` on to the next value, `fresh` in size."""
     return np.concatenate(
         [series[..., :1], (series[..., 1:] - passed * series[..., :-1]) / fresh], axis=-1
     )

@@ -38,10 +38,7 @@ def blocks_needed(
 def pair_spread(cells: Sequence[tuple[int, str, float]]) -> tuple[float, int]:
     """Return the SD of two arms' log ratio within a block, and its degrees of freedom.
 
-    `cells` are (block, arm, log value). The estimate is the residual after each arm's and each
-    block's own level are removed, times √2.
-
-    Raises: ValueError, if no degree of freedom is left.
+    `cells` are (block, arm, log value). Raises: ValueError, if no degree of freedom is left.
     """
     blocks, arms, values = zip(*cells, strict=True)
     left, df = rss([base_columns(blocks), coded_levels(arms)], np.array(values))

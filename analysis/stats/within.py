@@ -13,10 +13,7 @@ STALLED = 3.0  # times the median; unlike steps are judged by their 90th percent
 
 
 class Stall(NamedTuple):
-    """Neighbouring steps much longer than usual: `steps` from step `first` (1-based).
-
-    `took` is their total time, `times` their mean as a multiple of the median step.
-    """
+    """Steps from `first` (1-based) that `took` seconds, in the mean `times` the median step."""
 
     first: int
     steps: int
@@ -48,11 +45,7 @@ def stalls(values: Sequence[float]) -> list[Stall]:
 
 
 def drift(values: Sequence[float]) -> tuple[float, float]:
-    """Compare a run's second half with its first.
-
-    Returns: the ratio of their median steps, and the p for no difference by Kolmogorov and Smirnov
-    (exact up to 10,000 steps).
-    """
+    """Return the ratio of the halves' median steps, and p for no difference (two-sample KS)."""
     x = np.asarray(values, float)
     first, second = x[: len(x) // 2], x[len(x) // 2 :]
     return float(np.median(second) / np.median(first)), float(
