@@ -69,20 +69,17 @@ def by_column(
         used = {place[0] for arms in groups.values() for place in arms.values()}
         compared = [one for one in compare(run) if one.workload in used and one.primary]
         notes |= dict.fromkeys([*apart, *untouched_apart(compared)])
-        doubted |= _doubted(groups, str(baseline), failed_guards(compared))
+        failed = failed_guards(compared)
+        doubted |= {
+            (group, level): reason
+            for group, arms in groups.items()
+            for level, (workload, _) in arms.items()
+            if (reason := failed.get(workload) or failed.get(arms[str(baseline)][0]))
+        }
         runs.append(_relabelled(run, column, tweakset, groups, metric))
     return Levels(
         Arm(arm.label, tuple(runs), baseline), Arm(arm.label, tuple(runs)), list(notes), doubted
     )
-
-
-def _doubted(
-    groups: Groups, baseline: str, failed: Mapping[str, str]
-) -> Iterator[tuple[tuple[str, str], str]]:
-    for group, arms in groups.items():
-        for level, (workload, _) in arms.items():
-            if reason := failed.get(workload) or failed.get(arms[baseline][0]):
-                yield (group, level), reason
 
 
 Place = tuple[str, str | None]  # a workload, and a node if that is the column

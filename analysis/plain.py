@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from datetime import UTC, datetime
@@ -37,25 +36,6 @@ def moment(text: object) -> datetime | None:
         return None
 
 
-def printable_json(answer: object) -> str:
-    """Write JSON that is safe for programs: each text on one line; null for NaN and infinity."""
-    return json.dumps(_printable(answer), indent=2, allow_nan=False) + "\n"
-
-
-def _printable(value: object) -> object:
-    if isinstance(value, list | tuple):
-        return [_printable(one) for one in value]
-    if isinstance(value, dict):
-        return {one_line(name): _printable(one) for name, one in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, int | float) or value is None else one_line(value, SENTENCE)
-
-
 def inert(text: str) -> str:
     """Neutralise CI runners' log commands: a name from a file must not become a command."""
     return COMMAND_LINE.sub(r"\1: ", COMMAND.sub("# #", text))
-
-
-def inert_json(text: str) -> str:
-    return COMMAND.sub(r"#\\u0023", text)

@@ -1,25 +1,32 @@
-"""An answer for programs: JSON of its data, or of its page if it has none."""
+"""An answer for programs: the JSON of its data."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
+import json
+import math
+from dataclasses import fields, is_dataclass
 
 from analysis.answer import Answer
-from analysis.plain import inert_json, printable_json
+from analysis.plain import COMMAND, SENTENCE, one_line
 
 
 def render(answer: Answer) -> str:
-    """Write an answer as JSON, with non-finite numbers as null."""
-    data = {name: plain(value) for name, value in answer.data.items()}
-    return inert_json(printable_json({**data, "refused": list(answer.refused)}))
+    """Write an answer as JSON: each text on one line, and null for NaN and infinity."""
+    data = _printable({**answer.data, "refused": answer.refused})
+    written = json.dumps(data, indent=2, allow_nan=False) + "\n"
+    # An escape keeps the meaning and is no command of a CI runner; no JSON line begins with a name.
+    return COMMAND.sub(r"#\\u0023", written)
 
 
-def plain(value: object) -> object:
-    """Convert dataclasses and named tuples to mappings, recursively."""
+def _printable(value: object) -> object:
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return plain(value._asdict())
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
-        return {str(name): plain(one) for name, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {one_line(name): _printable(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, int | float) or value is None else one_line(value, SENTENCE)
