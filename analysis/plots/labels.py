@@ -68,14 +68,8 @@ def joined(values: Iterable[str]) -> str:
 def _advance(letter: str, weight: str) -> float:
     font = get_font(findfont(FontProperties(family=FONT, weight=weight)))
     font.set_size(1000, 72)
-    return (
-        1.03
-        * font.load_glyph(
-            font.get_char_index(ord(letter)), flags=LoadFlags.NO_HINTING
-        ).linearHoriAdvance
-        / 65536
-        / 1000
-    )
+    glyph = font.load_glyph(font.get_char_index(ord(letter)), flags=LoadFlags.NO_HINTING)
+    return 1.03 * glyph.linearHoriAdvance / 65536 / 1000
 
 
 def width_in(text: str, points: float = TEXT, weight: str = "normal") -> float:
@@ -85,10 +79,8 @@ def width_in(text: str, points: float = TEXT, weight: str = "normal") -> float:
 
 def room_for(names: Iterable[str], most_in: float, points: float = TEXT) -> float:
     """Return the width of a column of names, in inches, with a gap; at most `most_in`."""
-    return min(
-        most_in,
-        max((width_in(one_line(name, LONGEST), points) for name in names), default=0.0) + 0.18,
-    )
+    widths = (width_in(one_line(name, LONGEST), points) for name in names)
+    return min(most_in, max(widths, default=0.0) + 0.18)
 
 
 def wrapped(text: str, room_in: float, points: float = TEXT) -> list[str]:
@@ -117,12 +109,11 @@ def fitted(
     """Fit names into lines of a column, broken or shortened in the middle; no two are alike."""
     shown: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        text = _folded(one_line(name, LONGEST), lines, room_in, points, weight)
+        text = fit(name, room_in, points, lines, weight)
         # Two shortened names may be equal: then their place in the list distinguishes them.
-        place = f"{len(shown) + 1}. {one_line(name, LONGEST)}"
-        shown[name] = (
-            _folded(place, lines, room_in, points, weight) if text in shown.values() else text
-        )
+        if text in shown.values():
+            text = fit(f"{len(shown) + 1}. {name}", room_in, points, lines, weight)
+        shown[name] = text
     return shown
 
 

@@ -156,9 +156,7 @@ def steps(scene: Scene) -> Plot:
         (panel, {arm: own for arm in panel.arms if (own := _timed(panel, arm))})
         for panel in panels_of(scene)
     )
-    every = some(
-        ((panel, arms) for panel, arms in timed if arms), "the file has no times of single steps"
-    )
+    every = some((both for both in timed if both[1]), "the file has no times of single steps")
     shown = [(panel, dict(list(arms.items())[:MOST_STRIPS])) for panel, arms in every]
     cells = [cell for _, arms in shown for own in arms.values() for cell in own]
     legend = [
@@ -207,9 +205,8 @@ def _strips(
     ends = low * scale, high * scale
     even = MaxNLocator(few, steps=ROUND).tick_values(*ends).tolist()  # type: ignore[attr-defined]
     even = [number for number in even if ends[0] <= number <= ends[1]]
-    numbers = (
-        round_ticks(*ends, few) if logarithmic else even[:: max(1, math.ceil(len(even) / few))]
-    )
+    thinned = even[:: max(1, math.ceil(len(even) / few))]
+    numbers = round_ticks(*ends, few) if logarithmic else thinned
     bottom, span = curve(low), (curve(high) - curve(low)) or 0.1 * high
 
     def height(values: np.ndarray | float, row: int) -> np.ndarray:

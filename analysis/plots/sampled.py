@@ -101,15 +101,10 @@ def telemetry(scene: Scene) -> Plot:
 
 def column_of(scene: Scene, panel: Panel) -> SampledColumn:
     """Collect the samples of a workload's cells."""
-    cells = [
-        scene.series[key]
-        for cell in panel.cells
-        if (key := series_key(panel.run, cell.id)) in scene.series
-    ]
+    known = {cell.id: scene.series.get(series_key(panel.run, cell.id)) for cell in panel.cells}
     traces: dict[Quantity, dict[str, Trace]] = {}
     for arm in panel.arms:
-        keys = (series_key(panel.run, cell.id) for cell in measured(panel, arm))
-        series = [scene.series[key] for key in keys if key in scene.series]
+        series = [one for cell in measured(panel, arm) if (one := known[cell.id])]
         for quantity in QUANTITIES:
             pairs = ((one.time_s, quantity.over_time(one.columns)) for one in series)
             sampled = [
@@ -119,7 +114,7 @@ def column_of(scene: Scene, panel: Panel) -> SampledColumn:
             ]
             if sampled:
                 traces.setdefault(quantity, {})[arm] = pooled(sampled)
-    return SampledColumn(panel, cells, traces)
+    return SampledColumn(panel, [one for one in known.values() if one], traces)
 
 
 def pooled(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> Trace:
@@ -226,15 +221,10 @@ def _columns(
 
 
 def _limits(traces: Sequence[Trace]) -> tuple[float, float]:
-    raw, means = (
-        np.concatenate(values)
-        for values in ([trace.raw for trace in traces], [trace.mean for trace in traces])
-    )
-    raw, means = raw[np.isfinite(raw)], means[np.isfinite(means)]
-    low, high = (
-        float(function([*np.quantile(raw, [0.005, 0.995]), *means]))
-        for function in (np.min, np.max)
-    )
+    raw = np.concatenate([trace.raw for trace in traces])
+    means = np.concatenate([trace.mean for trace in traces])
+    shown = [*np.quantile(raw[np.isfinite(raw)], [0.005, 0.995]), *means[np.isfinite(means)]]
+    low, high = float(np.min(shown)), float(np.max(shown))
     # A row with little variation is drawn flat.
     room = max(0.06 * (high - low), 0.01 * abs(high), NOTHING)
     return low - room, high + room
