@@ -309,32 +309,32 @@ def _size_bytes(text: str) -> int:
     return int(match[1]) << 10 * " KMGT".index(match[2] or " ") if match else 0
 
 
-def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
-    lines = []
+def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """Yield arms whose huge pages were not in force, as available memory did not shrink."""
     for comparison in comparisons:
-        mine = [cell for cell in run.cells if cell.workload == comparison.workload]
-        seen = [cell for cell in mine if AVAILABLE in cell.telemetry]
         stock, cells = (
-            [cell for cell in seen if cell.tweakset in arms]
+            [
+                cell
+                for cell in run.cells
+                if cell.workload == comparison.workload
+                and cell.tweakset in arms
+                and AVAILABLE in cell.telemetry
+            ]
             for arms in (comparison.baseline_arms or (comparison.baseline,), (comparison.tweakset,))
         )
-        reserved = _reserved(run, comparison.tweakset, cells, stock) - _reserved(
-            run, comparison.baseline, stock, cells
-        )
+        reserved = _reserved(run, comparison.tweakset, cells, stock)
+        reserved -= _reserved(run, comparison.baseline, stock, cells)
         if not stock or not cells or reserved < LEAST_BYTES:
             continue
-        less = sum(cell.telemetry[AVAILABLE] for cell in stock) / len(stock) - sum(
-            cell.telemetry[AVAILABLE] for cell in cells
-        ) / len(cells)
+        before, after = (fmean(cell.telemetry[AVAILABLE] for cell in own) for own in (stock, cells))
+        less = before - after
         if less < reserved / 2:
-            which = "less" if less >= 0 else "more"
-            lines.append(
+            yield (
                 f"{comparison.tweakset} reserves {reserved / 2**30:.2f} GiB more in huge pages "
-                f"than {comparison.baseline}, yet under "
-                f"{comparison.workload} {abs(less) / 2**30:.2f} GiB {which} memory was available: "
-                "they were apparently not in force."
+                f"than {comparison.baseline}, yet under {comparison.workload} "
+                f"{abs(less) / 2**30:.2f} GiB {'less' if less >= 0 else 'more'} memory was "
+                "available: they were apparently not in force."
             )
-    return lines
 
 
 def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]) -> int:

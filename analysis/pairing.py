@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -293,7 +293,7 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
                 for (place, cell), (_, other) in paired.pairs
             ]
             return Pairing(pairs, None, paired.left_out)
-    by_block = [_grouped(own, _block_or_process) for own in (base, candidate)]
+    by_block = [_grouped(own) for own in (base, candidate)]
     return Pairing((), (by_block[0], by_block[1]), _missing(base, candidate))
 
 
@@ -312,22 +312,13 @@ def _in_order(base: Side, candidate: Side, caveat: str) -> Pairing:
     units, times = [], []
     for own in (base, candidate):
         timed = sorted(
-            ((time_of(unit), unit) for unit in _grouped(own, _entry if alone else _run_of)),
+            ((time_of(unit), unit) for unit in _grouped(own, alone=alone)),
             key=lambda entry: entry[0],
         )
         times.append([time for time, _ in timed])
         units.append([unit for _, unit in timed])
     missing = _missing(base, candidate)
     return Pairing((), (units[0], units[1]), missing, caveat, (times[0], times[1]))
-
-
-def _entry(entry: Entry) -> object:
-    (run, block), cell = entry
-    return run, block, cell.id
-
-
-def _run_of(entry: Entry) -> object:
-    return entry[0][0]
 
 
 def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pairing:
@@ -391,16 +382,16 @@ def _measured(own: Side) -> list[Entry]:
     ]
 
 
-def _grouped(own: Side, key: Callable[[Entry], object]) -> list[Unit]:
+def _grouped(own: Side, *, alone: bool | None = None) -> list[Unit]:
+    """Group cells: each `alone`, or those of a run, or by default of a block or process."""
     units: dict[object, list[Entry]] = {}
     for entry in _measured(own):
-        units.setdefault(key(entry), []).append(entry)
+        (run, block), cell = entry
+        key: tuple[object, ...] = (run, block) if cell.process is None else (run, "", cell.process)
+        if alone is not None:
+            key = (run, block, cell.id) if alone else (run,)
+        units.setdefault(key, []).append(entry)
     return list(units.values())
-
-
-def _block_or_process(entry: Entry) -> object:
-    (run, block), cell = entry
-    return (run, block) if cell.process is None else (run, "process", cell.process)
 
 
 def side_by_side(pairs: Iterable[Pair]) -> bool:
