@@ -59,10 +59,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The cells of one tweak set under one workload, measured or not, by run and block.
-
-    `started_utc` is by run, empty if unknown.
-    """
+    """The cells of one tweak set under one workload, by run and block; `started_utc` by run."""
 
     label: str
     tweakset: SavedTweakSet
@@ -136,7 +133,6 @@ def split(text: str) -> tuple[str, str | None]:
 
 
 def on_one_side(base: Arm, candidate: Arm) -> list[str]:
-    """Name the workloads that only one of two arms has, and which are therefore not compared."""
     sides = (
         (base, base.workloads - candidate.workloads),
         (candidate, candidate.workloads - base.workloads),
@@ -161,7 +157,7 @@ def in_order(runs: Iterable[Run], order: str | None) -> list[Run]:
 
 
 def arms_in_order(base: Arm, candidate: Arm, order: str | None) -> tuple[Arm, Arm]:
-    """Order the runs of two arms likewise; by name, a single candidate comes after its baseline."""
+    """Order the runs of two arms; by name, a single candidate comes after its baseline."""
     if order is None:
         return base, candidate
     last = list(candidate.runs) if order == "name" and len(candidate.runs) == 1 else []
@@ -197,13 +193,11 @@ def both(*arms: Arm) -> Arm:
 
 
 def declared_baseline(arm: Arm, study: str) -> tuple[str, ...]:
-    """Return the arms that form a study's baseline in every run; empty if any run declares none."""
     declared = {run.studies[study].baseline for run in arm.runs if study in run.studies}
     return declared.pop() if len(declared) == 1 else ()
 
 
 def baseline_name(arm: Arm, study: str) -> str:
-    """Return the name of a study's baseline: the arms declared to form it, or the runs' own."""
     return TOGETHER.join(declared_baseline(arm, study)) or arm.runs[0].baseline
 
 
@@ -270,12 +264,10 @@ def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
 
 
 def parts(cell: Cell) -> tuple[Cell, ...]:
-    """Return the measured cells: the cell itself, or those that it pools."""
     return cell.pooled or (cell,)
 
 
 def met(arm: Arm, study: str) -> dict[str, list[str]]:
-    """Return the tweak sets under which each workload of a study ran, stock arms first."""
     result: dict[str, set[str]] = {}
     for run in arm.runs:
         for cell in run.cells:

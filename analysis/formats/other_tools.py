@@ -149,7 +149,7 @@ def _document(entries: Iterable[Entry], **known: object) -> JSON:
 
 
 def _told_apart(names: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """Add parameters to repeated names; names still repeated get a number from the second on.
+    """Add parameters, or else a number from the second on, to repeated names.
 
     Returns: the names, and those distinguished only by their place in the file.
     """

@@ -205,10 +205,7 @@ def _study(name: str, part: Part, tweaksets: Mapping[str, SavedTweakSet]) -> Sav
 
 
 def _check_copies(cells: Mapping[CellKey, Cell], ours: Part) -> None:
-    """Refuse two blocks of an arm with identical times in all or all measured steps: a copy.
-
-    Steps that all took equally long can agree by chance on a coarse clock.
-    """
+    """Refuse two blocks of an arm with identical times, unless all steps took equally long."""
     seen: dict[tuple[object, ...], Cell] = {}
     for (*arm, _), cell in cells.items():
         if cell.steps is None:
@@ -223,7 +220,6 @@ def _check_copies(cells: Mapping[CellKey, Cell], ours: Part) -> None:
 
 
 def _machine(info: Mapping[str, Any]) -> Mapping[str, object]:
-    """Return the facts of a machine; on a cluster, the CPU in `info` is the client's."""
     facts: Mapping[str, object] = info[OURS]
     cpu = info.get("cpu")
     if "kubernetes" in facts or not isinstance(cpu, dict):
@@ -455,10 +451,6 @@ def _segment_cell(process: Cell, segment: ArmSegment, whole: Steps, first_pair: 
 
 
 def slices_of(record: Part, steps: Steps) -> tuple[tuple[float, ...], ...]:
-    """Return each round's step times in seconds: equally many, and all of those after the warm-up.
-
-    Raises: Unreadable.
-    """
     at, slices = steps.warmup, list[tuple[float, ...]]()
     for number, turn in enumerate(record.value["turns"], 1):
         first, count = turn["first"], turn["steps"]

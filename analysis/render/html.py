@@ -43,7 +43,6 @@ def _parts(answer: Answer, level: int) -> Iterator[Markup]:
 
 
 def section_of(section: Section, level: int) -> Markup:
-    """Write one section; a folded one opens on a click."""
     parts: list[Markup] = []
     together: list[Line] = []
     for part in section.parts:

@@ -99,7 +99,6 @@ def render(
 def _shortened(
     sections: Sequence[tuple[Section, list[str]]], room: int, width: int
 ) -> list[list[str]]:
-    """Return the sections that fit, a line that names the others, and a short untitled last one."""
     shown: list[list[str]] = []
     last = [lines for section, lines in sections[-1:] if not section.title and len(lines) < LEAST]
     room -= sum(map(len, last))
@@ -262,7 +261,6 @@ def _across(widths: Iterable[int]) -> int:
 def _blocks(
     shown: Sequence[int], least: Sequence[int], left: Sequence[bool], width: int
 ) -> list[list[int]]:
-    """Return the columns side by side: all, or those that fit beside the names, others below."""
     names = next((at for at, column in enumerate(shown) if not left[column]), 1) or 1
     while (
         names > 1

@@ -58,10 +58,9 @@ SLIGHTEST = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class StepEvidence:
-    """Result of `step_evidence`.
+    """Result of `step_evidence`: a log Bayes factor above 0 favours steps.
 
-    `log_bayes_factor`: above 0 favours steps. `splits`: the first point of each new level.
-    `memory`: the weight of each of `PHI`, given a single step at its best place.
+    `splits`: the first point of each new level. `memory`: the weight of each of `PHI`.
     """
 
     log_bayes_factor: float
@@ -289,10 +288,7 @@ def change_points(values: ArrayLike) -> Changes:
 
 
 def without_outliers(series: Floats, splits: Sequence[int] = ()) -> Floats:
-    """Pull outliers in towards the median around them; keep steps of six points or more.
-
-    `splits`: the first point of each level but the first, whose points are then apart.
-    """
+    """Pull outliers in towards the median around them; `splits` begin new levels."""
     local = np.concatenate([_medians_around(part) for part in np.split(series, splits)])
     off = series - local
     limit = LIMIT * _typical(off)
@@ -416,7 +412,6 @@ def _constant(series: Floats) -> bool:
 
 
 def _mean_variance(n: int) -> Floats:
-    """Return the variance of the mean of n points of unit AR(1) noise, for each of `PHI`."""
     return np.asarray(((1 + PHI) / (1 - PHI) - 2 * PHI * (1 - PHI**n) / (n * (1 - PHI) ** 2)) / n)
 
 
@@ -441,7 +436,7 @@ def _pair_sum(values: Floats) -> float:
 
 
 def student(before: Floats, after: Floats) -> tuple[float, float] | None:
-    """Return Student's t (second sample against first) and two-sided p; None if neither varies."""
+    """Return Student's t (second sample against first) and p; None if neither varies."""
     m, n = len(before), len(after)
     squares = ((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum()
     if not squares:
