@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from analysis.compare import without_guards
 from analysis.summary import SECTIONS, changes
-from analysis.terms import Comparison, Effect, Metric, Run
-from analysis.wording import number, spoken
+from analysis.terms import Comparison, Metric, Run
+from analysis.wording import bracket, number, spoken
 from control.names import undigested
 
 from .labels import fit, fitted, joined, measure_of, minus, room_for, width_in
@@ -133,20 +133,14 @@ def _ends(comparison: Comparison) -> Ends:
     return None if comparison.observed is None else 100 * comparison.observed, None, None
 
 
-def gain_with_interval(effect: Effect) -> str:
-    """Write `+2.1 [+1.0, +3.2]`, in percent."""
-    return minus(f"{number(effect.gain)} [{number(effect.low)}, {number(effect.high)}]")
-
-
 def _mark(comparison: Comparison) -> Mark:
-    figures = gain_with_interval(comparison.primary) if comparison.primary else ""
-    if comparison.observed is not None and not comparison.primary:
-        figures = minus(f"{number(comparison.observed)} [no interval]")
-    return Mark(
-        _ends(comparison),
-        VERDICTS[comparison.verdict],
-        (figures, spoken(comparison.verdict)),
-    )
+    figures = ""
+    if effect := comparison.primary:
+        figures = f"{number(effect.gain)}{bracket(effect.low, effect.high, number)}"
+    elif comparison.observed is not None:
+        figures = f"{number(comparison.observed)} [no interval]"
+    texts = minus(figures), spoken(comparison.verdict)
+    return Mark(_ends(comparison), VERDICTS[comparison.verdict], texts)
 
 
 def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
@@ -165,12 +159,10 @@ def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
     }
     shown = []
     for one, own in values.items():
-        measure = measure_of(one, own)
         if own:
-            shown.append(
-                f"{measure.name} "
-                f"{' to '.join(dict.fromkeys(map(measure.value, (min(own), max(own)))))}"
-            )
+            measure = measure_of(one, own)
+            ends = dict.fromkeys([measure.value(min(own)), measure.value(max(own))])
+            shown.append(f"{measure.name} {' to '.join(ends)}")
     return f"0 = {baseline}{': ' if shown else ''}{', '.join(shown)}"
 
 
@@ -291,21 +283,19 @@ def keys_of(runs: Sequence[Run], names: Sequence[str]) -> Keys:
 
 
 def _called(scene: Scene, comparison: Comparison) -> bool:
-    run, place = comparison.candidate_run, (comparison.study, comparison.workload)
-    beside = (
-        other
+    run = comparison.candidate_run
+    failed = {
+        (other.candidate_run, other.study, other.workload)
         for other in scene.comparisons
-        if (other.study, other.workload) == place and other.candidate_run == run
-    )
-    keys = (
-        effects
-        for effects in scene.effects.get(run, ())
-        if (effects.observed.study, effects.observed.workload) == place
-    )
-    fails = any(other.untouched and other.verdict == "not comparable" for other in beside) or any(
-        one.again_fails for one in keys
-    )
-    return comparison.verdict in CALLED and not fails
+        if other.untouched and other.verdict == "not comparable"
+    }
+    failed |= {
+        (run, one.observed.study, one.observed.workload)
+        for one in scene.effects.get(run, ())
+        if one.again_fails
+    }
+    place = run, comparison.study, comparison.workload
+    return comparison.verdict in CALLED and place not in failed
 
 
 def _gains(
