@@ -16,7 +16,7 @@ HELP = "faults: report, packet loss"
     ".benchmarks/*/0001_faults.json",
 )
 def report(
-    runs: list[str] = option("RUN", "saved runs of streams of jobs", nargs="+"),
+    runs: list[str] = runs_of("saved runs of streams of jobs"),
     *,
     margin: float = option(
         "PERCENT",

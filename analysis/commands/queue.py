@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, then
-from analysis.subcommands import Subcommands, option, step
+from analysis.subcommands import Subcommands, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import counted, parse_percent, whole
 
@@ -31,16 +31,18 @@ def shares(text: str) -> tuple[float, ...]:
     return values
 
 
+RUNS = runs_of("saved runs, and lists of jobs (.csv)")
+SERVERS = option("C", "slots, for lists of jobs without a column slots", type=whole(1, 1_000_000))
+
+
 @step(
     "rate, service times, variation, load and waits of streams of jobs",
     ".benchmarks/*/0001_queueing.json",
 )
 def fit(
-    runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
+    runs: list[str] = RUNS,
     *,
-    servers: int | None = option(
-        "C", "slots, for lists of jobs without a column slots", type=whole(1, 1_000_000)
-    ),
+    servers: int | None = SERVERS,
 ) -> Answer:
     """Fit streams of jobs: rate, service times, variation, load, waits, with 95 % intervals.
 
@@ -71,11 +73,9 @@ def _slots(servers: int | None) -> list[str]:
     ".benchmarks/*/0001_queueing.json --rate 6 --service 0.2",
 )
 def validate(
-    runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
+    runs: list[str] = RUNS,
     *,
-    servers: int | None = option(
-        "C", "slots, for lists of jobs without a column slots", type=whole(1, 1_000_000)
-    ),
+    servers: int | None = SERVERS,
     margin: float = option(
         "PERCENT", "largest acceptable error of a model (10%%)", type=parse_percent, default="10%"
     ),

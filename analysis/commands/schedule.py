@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, then
-from analysis.subcommands import Subcommands, option, step
+from analysis.subcommands import Subcommands, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import whole
 
@@ -28,7 +28,7 @@ CLASSES = (
     ".benchmarks/*/0001_scheduling.json",
 )
 def report(
-    runs: list[str] = option("RUN", "saved runs of streams of jobs", nargs="+"),
+    runs: list[str] = runs_of("saved runs of streams of jobs"),
     *,
     baseline: str = option(
         "POLICY", "policy to compare with (default: %(default)s)", default="fifo"
