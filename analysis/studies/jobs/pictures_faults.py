@@ -308,14 +308,8 @@ def jobs_scaling(scene: Scene) -> Plot:
     sections, notes = [], []
     for gathered, streams, one in results:
         draw = partial(_scaled, streams=streams, report=one)
-        sections.append(
-            Chart(
-                f"{one.runs} streams on {one.slots} slots",
-                PAIR.height(2),
-                draw,
-                run=gathered.run,
-            )
-        )
+        title = f"{one.runs} streams on {one.slots} slots"
+        sections.append(Chart(title, PAIR.height(2), draw, run=gathered.run))
         if {str(kind.get("kind")) for stream in gathered.streams for kind in stream.classes} == {
             "sleep"
         }:
@@ -384,11 +378,11 @@ def _scaled(
     every = []
     for at, arm in reversed(list(enumerate(report.arms))):
         color, marker = look_of(at)
-        own = [one.record for one in streams if one.arm == arm.name]
         jobs = [
             (job.work, times.ran_s)
-            for record in own
-            for job, times in record.done_with_times
+            for one in streams
+            if one.arm == arm.name
+            for job, times in one.record.done_with_times
             if job.work
         ]
         marks.dots(

@@ -47,20 +47,19 @@ FLOOR = 1e-3  # of a service time: shorter waits are drawn there
 
 def waits_of(scene: Scene) -> list[GroupWaits]:
     """Return the streams whose waits the models describe. Raises: NothingToDraw."""
-    result = [
-        waits
-        for gathered in scene.streams
-        for waits in gathered.waits
-        if waits.validation.wait_s is not None
-        and waits.validation.fit.policy in FIRST_COME
-        and all(job.replicas == 1 for stream in waits.streams for job in stream.jobs)
-    ]
-    if not result:
-        raise NothingToDraw(
-            "models of waits need an open stream without faults, of jobs of one slot each, served "
-            "first come, first served"
+
+    def described(waits: GroupWaits) -> bool:
+        return (
+            waits.validation.wait_s is not None
+            and waits.validation.fit.policy in FIRST_COME
+            and all(job.replicas == 1 for stream in waits.streams for job in stream.jobs)
         )
-    return result
+
+    needed = (
+        "models of waits need an open stream without faults, of jobs of one slot each, served "
+        "first come, first served"
+    )
+    return [waits for _, waits in scene.of_streams("waits", described, needed)]
 
 
 def chosen(waits: GroupWaits) -> ModelCheck | None:
@@ -164,11 +163,8 @@ def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
             zorder=1,
         )
         for waits in group:
-            wait, service, load = (
-                waits.validation.wait_s,
-                waits.validation.fit.service_s,
-                waits.validation.fit.load,
-            )
+            fit, wait = waits.validation.fit, waits.validation.wait_s
+            service, load = fit.service_s, fit.load
             if wait is not None and service is not None and service.value > 0 and load is not None:
                 ends = ends_of(wait, 1 / service.value)
                 marks.interval(
@@ -234,11 +230,10 @@ def jobs_policies(scene: Scene) -> Plot:
     notes = ["The first tenth of each stream is left out. Slowdown: response over time in service."]
     notes += dict.fromkeys(note for _, place in result for note in place.notes)
     grow = sorted({policy for _, place in result for policy in place.policies.growing})
-    notes += (
-        [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs arrive."]
-        if grow
-        else []
-    )
+    if grow:
+        notes.append(
+            f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs arrive."
+        )
     legend = verdict_entries(
         LOOKS, verdicts_of(every), WORDS | {"faster": "less than the baseline's", "slower": "more"}
     )
@@ -246,15 +241,11 @@ def jobs_policies(scene: Scene) -> Plot:
 
 
 def places_of(scene: Scene) -> list[tuple[Run, PolicyGroup]]:
-    """Return the comparisons. Raises: NothingToDraw."""
-    result = [(stream.run, place) for stream in scene.streams for place in stream.places]
-    if not any(
-        known(mark.ends for mark in row.marks)
-        for _, place in result
-        for name in METRICS
-        for row in rows_of(place, name)
-    ):
-        raise NothingToDraw("no two policies ran the same jobs in two streams or more")
+    nothing = "no two policies ran the same jobs in two streams or more"
+    result = scene.of_streams("places", bool, nothing)
+    rows = [row for _, place in result for name in METRICS for row in rows_of(place, name)]
+    if not any(known(mark.ends for mark in row.marks) for row in rows):
+        raise NothingToDraw(nothing)
     return result
 
 

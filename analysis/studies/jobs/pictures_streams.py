@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from analysis.plots.page import Chart, Page, Plot, body_width, dot, fill
-from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, picture
 from analysis.wording import counted
 
@@ -21,6 +20,7 @@ from .streams import called
 
 if TYPE_CHECKING:
     from analysis.plots.marks import Style
+    from analysis.plots.scene import Scene
     from analysis.terms import Run
 
     from .records import Stream
@@ -77,28 +77,17 @@ def jobs_over_time(scene: Scene) -> Plot:
     legend += [fill("other classes", REST, REST)] if len(kinds) > len(COLOURS) else []
     if any(hold.outcome in ENDED_BADLY for strip in strips for hold in holds(strip.stream)):
         legend.append(dot("ended by a kill or a failure", WRONG, "x"))
-    legend += (
-        [fill("a fault is active", STRUCK, WRONG)]
-        if any(struck(strip.stream) for strip in strips)
-        else []
-    )
-    every = len(
-        {
-            (gathered.run.origin, stream.group)
-            for gathered in scene.streams
-            for stream in gathered.streams
-        }
-    )
+    if any(struck(strip.stream) for strip in strips):
+        legend.append(fill("a fault is active", STRUCK, WRONG))
+    streams = [(one.run.origin, its.group) for one in scene.streams for its in one.streams]
+    every = len({*streams})
     left_out = (
         f"{len(strips)} of {every} settings are drawn: one of each kind, those with faults and "
         "long queues first."
     )
     notes = [left_out] if every > len(strips) else []
-    notes += (
-        [f"Only the first {MOST_LANES} slots are drawn."]
-        if any(strip.height == MOST_LANES for strip in strips)
-        else []
-    )
+    if any(strip.height == MOST_LANES for strip in strips):
+        notes.append(f"Only the first {MOST_LANES} slots are drawn.")
     sections = []
     for strip in strips:
         stream = strip.stream
@@ -120,17 +109,15 @@ def jobs_over_time(scene: Scene) -> Plot:
 
 def _strips(scene: Scene) -> list[Strip]:
     result: dict[tuple[str, str], Strip] = {}
-    for run, stream in (
-        (gathered.run, stream) for gathered in scene.streams for stream in gathered.streams
-    ):
-        if (run.origin, stream.group) not in result and (of_stream := holds(stream)):
+    nothing = "no job of any stream ever held a slot"
+    for run, stream in scene.of_streams("streams", holds, nothing):
+        if (run.origin, stream.group) not in result:
+            of_stream = holds(stream)
             until_s = last_moment(stream, of_stream)
             placed = [(hold, lane) for hold, lane in lanes(of_stream, until_s) if lane < MOST_LANES]
             result[run.origin, stream.group] = Strip(
                 run, stream, placed, until_s, window(stream, len(of_stream), until_s)
             )
-    if not result:
-        raise NothingToDraw("no job of any stream ever held a slot")
     # First faults, then one per policy and arrivals, the fullest first: these differ visibly.
     unlike: dict[tuple[object, ...], Strip] = {}
     for strip in sorted(
