@@ -273,7 +273,8 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
         _condition([arm for arm in every if arm.condition == condition], margin)
         for condition in faulty
     ]
-    sections += [section(accuracies)] if accuracies else []
+    if accuracies:
+        sections.append(section(accuracies))
     poison = lost_accuracy(accuracies)
     if faulty:
         title = _summary([arm for arm in every if arm.fault])

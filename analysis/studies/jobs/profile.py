@@ -205,12 +205,11 @@ def _profile(
     }
     bottleneck = max(inside, key=lambda part: inside[part]) if inside else OTHER
     whole = 1 - jobs[WAITING].fillna(0.0) * closed
-    at_once = {id(job) for stream in streams for job, _ in stream.done_with_times}
     lost = [
         _why_lost(job)
         for stream in streams
         for job in stream.jobs
-        if job.class_ == class_ and id(job) not in at_once
+        if job.class_ == class_ and not (job.done_at_once and job.times)
     ]
     return ClassProfile(
         class_=class_,

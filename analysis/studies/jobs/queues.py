@@ -15,10 +15,20 @@ from analysis.contrasts import FEWEST
 from analysis.wording import counted, unsigned
 
 from . import queue_formulas as formulas
-from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claims_first, leading
+from .claims import (
+    CANT_TELL,
+    FASTER,
+    NOT_COMPARABLE,
+    SAME_TIME,
+    SLOWER,
+    claims_first,
+    column,
+    leading,
+)
 from .estimates import Figure, figure, number, table, unit, value_of
 from .queue_fits import (
     CLOSED,
+    ROUNDING,
     document,
     estimate,
     headline,
@@ -34,7 +44,6 @@ if TYPE_CHECKING:
     from .queue_fits import Fit, Sums
     from .records import JobRun, Stream
 
-ROUNDING = 1e-9
 SETTLED = 20  # times over which a queue forgets that it began empty
 Word = Literal["agrees", "differs", "open", "not judged"]
 RULE = (
@@ -73,9 +82,9 @@ def predicted(fit: Fit, servers: int) -> list[PredictedWaits]:
     for at, queue in enumerate([] if inputs is None else formulas.models(inputs)):
         waits, responses = (
             estimate(partial(_by_model, servers=servers, at=at, name=name), fit.sums)
+            or Figure(getattr(queue, name))
             for name in ("wait_s", "response_s")
         )
-        waits, responses = waits or Figure(queue.wait_s), responses or Figure(queue.response_s)
         result.append(PredictedWaits(queue, waits, responses))
     return result
 
@@ -392,10 +401,7 @@ def _settings(validations: Sequence[WaitValidation], names: Mapping[str, str]) -
         (Column("setting", left=True), lambda validation: names[validation.fit.group]),
         (Column("jobs are", "verdict", left=True), _verdict),
         (Column("load", write=number, spare=2), lambda validation: value_of(validation.fit.load)),
-        (
-            Column(f"mean wait {name}\n[95 %]", "wait", partial(figure, scale=scale)),
-            lambda validation: validation.wait_s,
-        ),
+        column(f"mean wait {name}\n[95 %]", "wait", partial(figure, scale=scale), of="wait_s"),
         (
             Column("model", left=True),
             lambda validation: validation.chosen and _called(validation.chosen),
@@ -438,8 +444,8 @@ def _setting(validation: WaitValidation, title: str) -> Section:
     columns: Columns = [
         (Column("model", left=True), _called),
         (Column(f"wait\n{name}", "predicted", number), lambda check: check.predicted_s * scale),
-        (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda check: check.ratio),
-        (Column("z", write="{:+.1f}".format), lambda check: check.z),
+        column("measured ÷ predicted\n[95 %]", "ratio", figure),
+        column("z", write="{:+.1f}".format),
         (Column("jobs\nare", "verdict", left=True), word_of),
         (Column("", "chosen", left=True), lambda check: "*" if check.chosen else None),
     ]
@@ -491,13 +497,11 @@ def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> A
     )
     rows = [
         (
-            *(
-                str(system.users),
-                system.rate_per_s,
-                system.most_per_s,
-                system.response_s,
-                system.least_s,
-            ),
+            str(system.users),
+            system.rate_per_s,
+            system.most_per_s,
+            system.response_s,
+            system.least_s,
             *(f"{100 * share:.1f} %" for share in system.utilisation.values()),
         )
         for system in systems

@@ -105,14 +105,9 @@ class JobRun:
 
     @property
     def times(self) -> Times | None:
-        if (
-            self.submit_s is None
-            or self.admit_s is None
-            or self.start_s is None
-            or self.end_s is None
-        ):
-            return None
-        return Times(self.submit_s, self.admit_s, self.start_s, self.end_s)
+        times = self.submit_s, self.admit_s, self.start_s, self.end_s
+        known = [time for time in times if time is not None]
+        return Times(*known) if len(known) == len(times) else None
 
     @property
     def done(self) -> bool:

@@ -175,10 +175,10 @@ def after(stream: Stream, twin: Stream | None) -> list[After]:
             later = [
                 one.begin_s
                 for one in stream.attempts
-                if one.job == ended.job and one.number > ended.number
+                if one.job == ended.job and one.number > ended.number and one.begin_s is not None
             ]
-            begins = [begin_s for begin_s in later if begin_s is not None]
-            again += [min(begins) - fault.at_s] if begins else []
+            if later:
+                again.append(min(later) - fault.at_s)
         recovery_s = None if twin is None else _caught_up(stream, twin, fault, hit, next_s)
         result.append(After(fault, len(hit), max(again, default=None), recovery_s))
     return result

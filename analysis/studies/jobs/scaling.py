@@ -23,7 +23,7 @@ from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
 from control.scaling import fits as fits_of
 
 from . import csv_file
-from .claims import Contrast, claimed, claims_first, contrasts_of, leading, verdict
+from .claims import Contrast, claimed, claims_first, column, contrasts_of, leading, verdict
 from .estimates import as_number, average, average_of_known, figure, share, value_of
 from .records import Stream, in_order, of_one_machine, streams
 
@@ -322,9 +322,9 @@ def fitted(names: Sequence[str]) -> Answer:
 def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Answer:
     chosen = [choose(law, work, target_s, most) for work in sizes]
     columns: Columns = [
-        (Column("size", "work", "{:g}".format, left=True), lambda choice: choice.work),
-        (Column("replicas"), lambda choice: choice.replicas),
-        (Column("predicted s", "predicted_s", digits), lambda choice: choice.predicted_s),
+        column("size", "work", "{:g}".format, left=True),
+        column("replicas"),
+        column("predicted s", "predicted_s", digits),
         (
             Column("within 10 %", "within", left=True),
             lambda choice: "yes" if choice.within else "no",
@@ -395,7 +395,7 @@ def _table(arms: Sequence[ScalingArm]) -> Table:
         return lambda arm: arm.means[name]
 
     columns: Columns = [
-        (Column("replicas", left=True), lambda arm: arm.name),
+        column("replicas", of="name", left=True),
         (Column("mean", "replicas_mean", "{:.1f}".format), mean("replicas")),
         (Column("within", "within", partial(share, decimals=1)), mean("within")),
         (Column("jobs on\ntarget", "verdict", left=True), _word),
@@ -404,7 +404,7 @@ def _table(arms: Sequence[ScalingArm]) -> Table:
             lambda arm: arm.within if value_of(arm.within) is not None else None,
         ),
         (Column("node s\nper job", "node_s_per_job", digits), mean("node_s_per_job")),
-        (Column("times the\nchoice's [95 %]", "node_seconds", figure), lambda arm: arm.node_s),
+        column("times the\nchoice's [95 %]", "node_seconds", figure, of="node_s"),
         (Column("p", write=probability, spare=1), lambda arm: arm.node_s and arm.node_s.p),
         (Column("mean\nwait s", "mean_wait_s", digits, spare=2), mean("mean_wait_s")),
     ]

@@ -174,11 +174,8 @@ def numbers_of(points: pd.DataFrame) -> list[str]:
 
 
 def names_of(points: pd.DataFrame) -> list[str]:
-    import pandas as pd
-
-    return [
-        str(name) for name, kind in points.dtypes.items() if not pd.api.types.is_float_dtype(kind)
-    ]
+    numbers = numbers_of(points)
+    return [name for name in map(str, points) if name not in numbers]
 
 
 def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> pd.DataFrame:

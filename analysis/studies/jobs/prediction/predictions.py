@@ -14,7 +14,7 @@ import yaml
 
 from analysis.answer import Answer, Column, Line, Section, bullets, grouped, table_of
 from analysis.plain import one_line
-from analysis.studies.jobs.claims import leading
+from analysis.studies.jobs.claims import column, leading
 from analysis.studies.jobs.estimates import figure, number
 from analysis.terms import Refused
 from analysis.wording import counted, digits, tiny, unsigned
@@ -296,17 +296,17 @@ def _validation(of: CrossValidation) -> Section:
         return _error(value, of)
 
     columns: Columns = [
-        (Column("model", left=True), lambda scored: scored.model),
-        (Column("MAPE", "mape", unsigned), lambda scored: scored.mape),
-        (Column("RMSE", "rmse", number), lambda scored: scored.rmse),
-        (Column("typically\noff", "typical", write), lambda scored: scored.typical),
-        (Column("than the mean's\n[95 %]", "than_mean", figure), lambda scored: scored.difference),
+        column("model", left=True),
+        column("MAPE", "mape", unsigned),
+        column("RMSE", "rmse", number),
+        column("typically\noff", "typical", write),
+        column("than the mean's\n[95 %]", "than_mean", figure, of="difference"),
         (Column("p", write=tiny), lambda scored: scored.difference and scored.difference.p),
         (
             Column("", "verdict", left=True),
             lambda scored: scored.difference and scored.difference.verdict,
         ),
-        (Column("covered\n[95 %]", "covered", _covered), lambda scored: scored.covered),
+        column("covered\n[95 %]", "covered", _covered),
     ]
     shown = sorted(
         of.scored,
@@ -421,10 +421,10 @@ def classes(
     model: str, times: Sequence[ClassTime], of: CrossValidation, notes: Sequence[str]
 ) -> Answer:
     columns: Columns = [
-        (Column("class", left=True), lambda time: time.name),
-        (Column(PER_WORK, write=digits), lambda time: time.predicted_s_per_work),
-        (Column("measured", "measured_s_per_work", digits), lambda time: time.measured_s_per_work),
-        (Column("jobs"), lambda time: time.jobs),
+        column("class", of="name", left=True),
+        column(PER_WORK, write=digits),
+        column("measured", "measured_s_per_work", digits),
+        column("jobs"),
         (Column("typically off", "off", unsigned), lambda time: _finite(time.off)),
     ]
     title, *trusts = _trust(of)
