@@ -26,6 +26,7 @@ TONES: dict[str, Tone] = {
     "harms everywhere measured": "bad",
     "harms on average": "bad",
     "no difference": "quiet",
+    "depends on the machine": "open",
     "can't tell yet": "open",
     "too few runs": "open",
 }
@@ -41,6 +42,11 @@ def answer(gathered: MetaAnalysis, *, every: bool = False) -> Answer:
     sections = [Section(title, [_table([*together])]) for title, together in by_heading]
     sections += [Section(_name_of(one), [_runs(one)]) for one in evidence if every]
     lines = [*_of_runs(gathered)]
+    lines += [
+        f"{_name_of(one)}: effects differ by {one.differs_by} (--by={one.differs_by}): look there"
+        for one in evidence
+        if one.differs_by
+    ]
     few = [_name_of(one) for one in evidence if one.word == "too few runs"]
     if few:
         lines.append(f"no general verdict from fewer than three days: {first_few(few, NAMED)}")
@@ -194,6 +200,10 @@ LEGEND = (
         "p below 0.05, and the mean is above 0; another day may show nothing, or the opposite",
     ),
     ("no difference", "next run lies inside the margin"),
+    (
+        "depends on the machine",
+        "of ten days or more, groups of runs differ (notes say by what): a reason to look there",
+    ),
     ("can't tell yet", "p is 0.05 or more, and next run reaches beyond the margin"),
     ("too few runs", "of fewer than three days or machines: the variation is unknown"),
 )
@@ -210,7 +220,7 @@ def _legend(gathered: MetaAnalysis) -> Iterator[tuple[str, str]]:
 
 def _data(one: Evidence) -> dict[str, object]:
     over = one.over
-    names = ("workload", "tweakset", "kind", "margin", "by", "p_adjusted", "machines")
+    names = ("workload", "tweakset", "kind", "margin", "by", "differs_by", "p_adjusted", "machines")
     ends = ("low", "high", "next_low", "next_high")
     log = {"log_se": "error", "tau_log": "tau", "tau_groups_log": "tau_groups"}
     return {name: getattr(one, name) for name in (*names, "more_runs")} | {

@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,12 +31,14 @@ from .random_effects import (
     estimate,
     is_grouped,
     means_without_each,
+    p_of_groups,
 )
 
 if TYPE_CHECKING:
     from analysis.terms import Effect
 
 MOST_MORE = 1_000  # runs: more are impractical
+FEWEST_TO_EXPLAIN = 10  # days; with fewer, a column explains differences by chance
 NAMED = 3
 DAY = slice(10)
 DEVICE = "device"  # the workload's device: every contribution has its own
@@ -104,6 +107,7 @@ class Evidence:
     p_adjusted: Holm, over all effects of the runs, whichever of them are shown
     by: the column by which runs are grouped; empty if they are not
     word: the verdict (`answer.TONES` lists them)
+    differs_by: a column whose groups of runs differ, if that is the verdict
     more_runs: further runs, each on another day, that would settle an undecided effect
     """
 
@@ -119,6 +123,7 @@ class Evidence:
     without: tuple[float, ...] = ()
     by: str = ""
     word: str = "too few runs"
+    differs_by: str = ""
     more_runs: int | None = None
 
     @property
@@ -168,6 +173,9 @@ COLUMNS: Mapping[str, Callable[[Run], str]] = {
     "place": lambda run: ", ".join(run.place.values()),
     DEVICE: lambda run: _devices(run.cells),
 }
+
+
+EXPLAINING = ("cpu", "kernel", "torch", DEVICE, "machine")  # the general ones first
 
 
 def effects(run: Run) -> list[Comparison]:
@@ -415,8 +423,30 @@ def _worded(one: Evidence, family: int) -> Evidence:
         word = "no difference"
     elif shown:
         word = "helps on average" if over.mean > 0 else "harms on average"
+    settled = word == "no difference" or word.endswith("everywhere measured")
+    differs_by = "" if settled else _explanation(one)
+    word = "depends on the machine" if differs_by else word
     more = more_runs(one, family) if word == "can't tell yet" else None
-    return replace(one, word=word, more_runs=more)
+    return replace(one, word=word, differs_by=differs_by, more_runs=more)
+
+
+def _explanation(one: Evidence) -> str:
+    """Return the column whose groups differ most, if days differ and there are enough of them."""
+    if one.over is None or one.over.q_p >= ALPHA or len(one.days) < FEWEST_TO_EXPLAIN:
+        return ""
+    found = []
+    for column in EXPLAINING:
+        groups: dict[str, list[MachineDay]] = defaultdict(list)
+        for day in one.days:
+            groups[day.runs[-1].columns[column]].append(day)
+        if len(groups) > 1 and min(map(len, groups.values())) >= FEWEST_RUNS:
+            tau = one.over.tau
+            weighed = [
+                [(day.gain, 1 / (day.error**2 + tau**2)) for day in own] for own in groups.values()
+            ]
+            found.append((p_of_groups(weighed), column))
+    p, column = min(found, key=itemgetter(0), default=(1.0, ""))
+    return column if p * len(found) < ALPHA else ""
 
 
 def more_runs(one: Evidence, family: int) -> int | None:

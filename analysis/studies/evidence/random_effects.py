@@ -190,6 +190,22 @@ def p_of_no_effect(agreeing: Agreement) -> float:
     return min(1.0, 2 * min(tails))
 
 
+def p_of_groups(groups: Sequence[Sequence[tuple[float, float]]]) -> float:
+    """Test groups of effects with weights for equal means: analysis of variance, weighted."""
+    from scipy.special import fdtrc
+
+    every = [pair for group in groups for pair in group]
+    means = [
+        math.fsum(w * x for x, w in own) / math.fsum(w for _, w in own) for own in (every, *groups)
+    ]
+    within = math.fsum(
+        w * (x - mean) ** 2 for mean, group in zip(means[1:], groups, strict=True) for x, w in group
+    )
+    between = math.fsum(w * (x - means[0]) ** 2 for x, w in every) - within
+    df, free = len(groups) - 1, len(every) - len(groups)
+    return float(fdtrc(df, free, max(0.0, between) / df / (within / free)))
+
+
 def is_grouped(groups: Sequence[object]) -> bool:
     """Return whether there are enough groups, with enough runs, to separate both variances."""
     return sum(size > 1 for size in Counter(groups).values()) >= FEWEST_GROUPS

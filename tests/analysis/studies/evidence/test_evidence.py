@@ -172,6 +172,23 @@ def named(name: str) -> Callable[[JSON], None]:
     return edit
 
 
+@pytest.mark.parametrize(("each", "offered"), [(4, ""), (6, "cpu")])
+def test_a_column_that_splits_effects_is_offered_from_ten_days(each: int, offered: str) -> None:
+    """On one CPU it helps by 10 %, on the other by nothing."""
+    runs = [run(seed, 0.10, named("old")) for seed in range(1, each + 1)]
+    runs += [run(seed, 0.0, named("new")) for seed in range(11, each + 11)]
+    gathered = gather(runs)
+    assert gathered.evidence[0].differs_by == offered
+    assert (gathered.evidence[0].word == "depends on the machine") == bool(offered)
+    assert ("--by=cpu" in str(answer(gathered).sections)) == bool(offered)
+
+
+def test_no_column_is_offered_where_effects_differ_by_the_day() -> None:
+    gains = [0.1, 0.0] * 6
+    runs = [run(at, gain, named("old" if at > 6 else "new")) for at, gain in enumerate(gains, 1)]
+    assert gather(runs).evidence[0].differs_by == ""
+
+
 def test_grouped_runs_say_less_of_another_machine() -> None:
     gains: Mapping[str, float] = {"a": 0.10, "b": 0.02, "c": 0.07}
     runs = [

@@ -19,6 +19,7 @@ from analysis.studies.evidence.random_effects import (
     is_grouped,
     means_without_each,
     next_run,
+    p_of_groups,
     variance_between,
 )
 
@@ -176,3 +177,22 @@ def test_days_on_a_machine_are_more_alike_than_machines() -> None:
 )
 def test_groups_are_told_apart_where_three_have_several_runs(groups: str, *, enough: bool) -> None:
     assert is_grouped(list(groups)) is enough
+
+
+def test_equal_weights_give_the_analysis_of_variance() -> None:
+    groups = [[0.1, 0.2, 0.15], [0.3, 0.22, 0.4, 0.31], [0.1, 0.19]]
+    weighed = [[(value, 7.0) for value in own] for own in groups]
+    assert p_of_groups(weighed) == pytest.approx(stats.f_oneway(*groups).pvalue)
+
+
+def test_where_machines_are_alike_one_set_in_twenty_names_them() -> None:
+    generator, alarms, count = np.random.default_rng(8), 0, 400
+    for _ in range(count):
+        errors = generator.uniform(0.005, 0.02, 12)
+        effects = 0.02 * generator.standard_normal(12) + errors * generator.standard_normal(12)
+        tau = estimate(effects.tolist(), errors.tolist()).tau
+        pairs = [
+            (float(x), float(1 / (e**2 + tau**2))) for x, e in zip(effects, errors, strict=True)
+        ]
+        alarms += p_of_groups([pairs[:6], pairs[6:]]) < 0.05
+    assert stats.binom.ppf(0.005, count, 0.025) <= alarms <= stats.binom.ppf(0.995, count, 0.05)
