@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -50,7 +50,7 @@ from .pairing import (
     primary_of,
     run_notes,
 )
-from .stats.effect import ADJUSTMENTS, with_shared_scatter
+from .stats.effect import ADJUSTMENTS
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, SavedTweakSet
 from .wording import (
     LARGEST,
@@ -196,8 +196,6 @@ def _study(
                 and draft.tweakset in (options.tweaksets or (draft.tweakset,))
                 and draft.workload in (options.workloads or (draft.workload,))
             )
-    if len(base.runs) == 1 and base.runs[0].studies[study].scatter:
-        _share_scatter(drafts)
     failed = failed_guards(drafts) | _failed_controls([base, *candidates], study, options)
     family = {
         index: draft.primary.p
@@ -211,19 +209,6 @@ def _study(
         doubt = failed.get(workload) or options.doubted.get((workload, tweakset))
         drafts[index] = _judged(drafts[index], p_adjusted, len(family), doubt)
     return [draft for draft, picked in zip(drafts, shown, strict=True) if picked]
-
-
-def _share_scatter(drafts: list[Comparison]) -> None:
-    """Let a workload's contrasts estimate their scatter together; a guard keeps its own."""
-    alike: dict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-    for index, draft in enumerate(drafts):
-        if draft.primary is not None and draft.primary.design == "paired" and not draft.guard:
-            alike[draft.workload, draft.baseline_arms].append(index)
-    for (_, baseline_arms), places in alike.items():
-        own = [effect for index in places if (effect := drafts[index].primary)]
-        shared = with_shared_scatter(own, drafts[places[0]].margin, len(baseline_arms) or 1)
-        for index, effect in zip(places, shared, strict=True):
-            drafts[index] = replace(drafts[index], primary=effect)
 
 
 def _failed_controls(arms: Sequence[Arm], study: str, options: CompareOptions) -> dict[str, str]:

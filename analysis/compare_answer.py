@@ -512,8 +512,6 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         dict.fromkeys(str(comparison.family) for comparison in comparisons if comparison.family)
     )
     paired = " Cells are paired by block." if designs & {"paired", "switched"} else ""
-    if any(effect.design == "paired" and effect.df > effect.n_baseline - 1 for effect in effects):
-        paired += " A workload's contrasts estimate their scatter together."
     return [
         (
             "faster, slower",

@@ -34,7 +34,6 @@ class SavedStudy:
     """A question posed before the run; `margin` is the equivalence margin, a fraction (0.03: 3 %).
 
     `baseline` names untouched arms that were declared to form the baseline; empty if there is one.
-    `scatter`: "shared", if a workload's contrasts were declared to estimate it together.
     """
 
     name: str
@@ -43,7 +42,6 @@ class SavedStudy:
     blocks: int
     primary: Metric
     baseline: tuple[str, ...] = ()
-    scatter: str = ""
 
 
 @dataclass(frozen=True, slots=True)

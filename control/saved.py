@@ -98,11 +98,6 @@ class StudyRecord(TypedDict):
         Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
         "names: the untouched arms declared as the joint baseline; absent if it is `stock` alone",
     ]
-    scatter: Annotated[
-        NotRequired[Literal["shared"]],
-        "word: `shared` if the contrasts of a workload estimate their scatter together; absent if "
-        "each estimates its own",
-    ]
 
 
 class FactorRecord(TypedDict):

@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analysis.stats.effect import FEW, shared_scatter
-from control.t_test import ALPHA, detectable_errors, t_tail
+from control.t_test import ALPHA, detectable_gain, t_tail
 from control.turns import round_adjusted_s
 from fixtures.turn_layout import FEWEST_SLICES, FEWEST_STEPS
 
@@ -51,8 +50,6 @@ STOCK = "stock"
 BEFORE = (4, 40)  # steps per slice, steps per process at commit cd3136fd
 STEPS = (10, 20, 40)
 DIGITS = 5
-NOW = "now"  # the build whose contrasts estimate their scatter together
-UNTOUCHED = ("stock", "stock-again")
 SEEDS_APART = 1_000
 DRAWS = 1_000
 PER_CENT = 100.0
@@ -234,19 +231,10 @@ def table_of_false_alarms(blocks: Sequence[TurnBlock]) -> Iterator[str]:
 def _equal_contrasts(blocks: Sequence[Floats], draw: np.random.Generator) -> Iterator[float]:
     """Yield the p-value of each candidate among equal processes, paired by block."""
     shuffled = [draw.permutation(values) for values in blocks]
-    gains = [
-        [values[place] - values[:2].mean() for values in shuffled]
-        for place in range(2, min(len(values) for values in shuffled))
-    ]
-    for own, (variance, df) in zip(gains, _scatter_of(gains, shared=True), strict=True):
-        error = math.sqrt(variance / len(own))
-        yield 2 * t_tail(abs(float(np.mean(own))) / error, df)
-
-
-def _scatter_of(gains: Sequence[Sequence[float]], *, shared: bool) -> list[tuple[float, float]]:
-    """Return the variance and d.f. of each contrast, from its gains by block."""
-    own = [(float(np.var(values, ddof=1)), len(values) - 1.0) for values in gains]
-    return shared_scatter(own, len(UNTOUCHED)) if shared and len(own) >= FEW else own
+    for place in range(2, min(len(values) for values in shuffled)):
+        gains = [values[place] - values[:2].mean() for values in shuffled]
+        error = np.std(gains, ddof=1) / math.sqrt(len(gains))
+        yield 2 * t_tail(abs(float(np.mean(gains))) / error, len(gains) - 1)
 
 
 def runs_of_builds() -> dict[tuple[str, str], dict[str, LogTimes]]:
@@ -266,7 +254,7 @@ def table_of_builds(builds: Mapping[tuple[str, str], Mapping[str, LogTimes]]) ->
     yield f"| hour, build | each run | middle | {' | '.join(f'`{name}`' for name in WORKLOADS)} |"
     yield f"|---|---|---|{'---|' * len(WORKLOADS)}"
     for (hour, build), runs in sorted(builds.items()):
-        found = [detectable(run, shared=build == NOW) for run in runs.values()]
+        found = [detectable(run) for run in runs.values()]
         medians = [np.median([value for own in run.values() for value in own]) for run in found]
         shown = [np.median(medians)]
         shown += [np.median([np.median(run[name]) for run in found]) for name in WORKLOADS]
@@ -275,28 +263,24 @@ def table_of_builds(builds: Mapping[tuple[str, str], Mapping[str, LogTimes]]) ->
         yield f"| {hour}, {build} | {each} | {columns} |"
 
 
-def detectable(of_workloads: LogTimes, *, shared: bool) -> dict[str, list[float]]:
+def detectable(of_workloads: LogTimes) -> dict[str, list[float]]:
     """Return the smallest detectable gain of each contrast among all of a run.
 
-    Values are by tweak set and block, on the log scale; `shared`: a workload's contrasts estimate
-    their scatter together.
+    Values are by tweak set and block, on the log scale.
     """
-    family = sum(len(arms) - len(UNTOUCHED) for arms in of_workloads.values())
-    found = {}
+    untouched = ("stock", "stock-again")
+    family = sum(len(arms) - len(untouched) for arms in of_workloads.values())
+    found = defaultdict(list)
     for workload, arms in of_workloads.items():
-        gains = []
-        for name in arms.keys() - set(UNTOUCHED):
+        for name in arms.keys() - set(untouched):
             blocks = sorted(arms[name].keys() & arms["stock"].keys() & arms["stock-again"].keys())
-            gains.append(
-                [
-                    arms[name][block] - sum(arms[one][block] for one in UNTOUCHED) / 2
-                    for block in blocks
-                ]
+            gains = [
+                arms[name][block] - sum(arms[one][block] for one in untouched) / 2
+                for block in blocks
+            ]
+            found[workload].append(
+                detectable_gain(float(np.std(gains, ddof=1)), len(blocks), ALPHA / family)
             )
-        found[workload] = [
-            math.expm1(detectable_errors(df, ALPHA / family) * math.sqrt(variance / len(own)))
-            for own, (variance, df) in zip(gains, _scatter_of(gains, shared=shared), strict=True)
-        ]
     return found
 
 
@@ -415,8 +399,8 @@ def main() -> None:
         return
     blocks, builds = stored(line.file), runs_of_builds()
     costs = [*costs_of(blocks)]
-    any_run = next(iter(builds["quiet", NOW].values()))
-    contrasts = {name: len(own) for name, own in detectable(any_run, shared=True).items()}
+    any_run = next(iter(builds["quiet", "now"].values()))
+    contrasts = {name: len(own) for name, own in detectable(any_run).items()}
     tables = [
         table(costs),
         table_of_bounds(costs, contrasts),

@@ -14,6 +14,7 @@ from scipy import stats
 
 from control import stopping
 from fixtures.options import Options
+from fixtures.progress import Here
 from fixtures.session import Session
 from fixtures.targets.local import Local
 from fixtures.terms import CellSpec, Limit, Metric, Refused, Study
@@ -172,28 +173,38 @@ def resumed(folder: Path, **facts: str) -> Session:
     return run
 
 
+def place_of(run: Session) -> Here:
+    return Here.of(run.target.node, run.target.environment())
+
+
 def test_a_block_begun_before_a_reboot_is_measured_again(tmp_path: Path) -> None:
     run = resumed(tmp_path, boot_id="another boot")
-    run.open()
-    run.close()
+    assert run._progress
+    assert len(place_of(run).earlier(run._progress.records)) == 4
+    begun = run._progress.forget_begun_elsewhere(list(run.cells.values()), place_of(run))
     again = {cell.block for cell in run.cells.values() if not run.is_finished(cell)}
     assert again == {1, *range(3, 21)}
-    assert list(run.begun_elsewhere) == [(STUDY.name, 1)]
+    assert list(begun) == [(STUDY.name, 1)]
 
 
-def test_a_run_goes_on_in_its_own_boot_without_a_word(tmp_path: Path) -> None:
-    run = resumed(tmp_path)
-    run.open()
-    run.close()
-    assert run.begun_elsewhere == {}
+@pytest.mark.parametrize("facts", [{}, {"node": "the container's new name"}])
+def test_a_run_goes_on_in_its_own_boot_without_a_word(
+    tmp_path: Path, facts: dict[str, str]
+) -> None:
+    run = resumed(tmp_path, **facts)
+    assert run._progress
+    assert place_of(run).earlier(run._progress.records) == []
+    begun = run._progress.forget_begun_elsewhere(list(run.cells.values()), place_of(run))
+    assert begun == {}
     assert sum(run.is_finished(cell) for cell in run.cells.values()) == 4
 
 
 @pytest.mark.parametrize("fact", ["node", "uname_release"])
 def test_a_run_is_of_one_machine_and_kernel(tmp_path: Path, fact: str) -> None:
     run = resumed(tmp_path, boot_id="another boot", **{fact: "other"})
+    assert run._progress
     with pytest.raises(Refused, match=r"--resume: .* was measured on .*other"):
-        run.open()
+        place_of(run).earlier(run._progress.records)
 
 
 def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> None:

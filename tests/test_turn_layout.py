@@ -115,7 +115,7 @@ def test_with_many_blocks_cell_length_follows_kalibera_and_jones(
     """The least variance × time: √(variance of step / process × cost of process / step)."""
     shown = TYPICAL._replace(step_sd=step_sd, process_variance=process_sd**2, start_s=start_s)
     optimum = step_sd / process_sd * math.sqrt(start_s / (shown.step_s + shown.switch_s))
-    layout = choose(shown, TurnLayout(20, 1), MANY, 1, 1, 1)
+    layout = choose(shown, TurnLayout(20, 1), MANY, 1, 1)
     assert layout.slice_steps == 1
     assert layout.steps == pytest.approx(max(optimum, FEWEST_STEPS), abs=1)
 
@@ -126,7 +126,7 @@ def test_with_many_blocks_cell_length_follows_kalibera_and_jones(
 def test_a_slice_is_as_long_as_keeps_switches_to_a_small_share(
     switch_s: float, slice_steps: int
 ) -> None:
-    layout = choose(TYPICAL._replace(switch_s=switch_s), TurnLayout(20, 1), 20, 4, 17, 1)
+    layout = choose(TYPICAL._replace(switch_s=switch_s), TurnLayout(20, 1), 20, 17, 1)
     assert layout.slice_steps == slice_steps
     assert switch_s <= OVERHEAD * slice_steps * TYPICAL.step_s
     assert layout.steps % slice_steps == 0

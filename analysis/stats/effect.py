@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 ENOUGH_PROCESSES = 5
 # Relative spread below which saved numbers count as equal: no two measurements agree this well.
 ROUNDING = 1e-9
-FEW = 3  # units, or contrasts; an arm with fewer has no spread of its own
-LEAST_PRIOR_DF, MOST_PRIOR_DF = 1e-3, 1e7  # limits of the search
-LARGE = 20.0  # from which on the asymptotic series of digamma holds to twelve digits
+FEW = 3  # units; an arm with fewer has no spread of its own
 
 
 def log_gains(metric: Metric, baseline: Sequence[float], candidate: Sequence[float]) -> list[float]:
@@ -61,82 +59,6 @@ def paired_effect(
             "check whether the workload reports its own times."
         )
     return _effect(metric, (baseline, candidate), mean, (sd, sd / math.sqrt(n), n - 1), margin)
-
-
-def with_shared_scatter(
-    effects: Sequence[Effect], margin: float, baseline_arms: int
-) -> list[Effect]:
-    """Let the contrasts of one workload, with the same baseline, estimate their scatter together.
-
-    Fewer than three stay as they are: their variances do not tell how alike they are.
-    """
-    if len(effects) < FEW:
-        return list(effects)
-    shared = shared_scatter([(one.log_sd**2, one.df) for one in effects], baseline_arms)
-    result = []
-    for one, (variance, df) in zip(effects, shared, strict=True):
-        spread = math.sqrt(variance), math.sqrt(variance / one.n_baseline), df
-        arms = one.values_baseline, one.values_candidate
-        result.append(_effect(one.metric, arms, math.log1p(one.gain), spread, margin))
-    return result
-
-
-def shared_scatter(
-    own: Sequence[tuple[float, float]], baseline_arms: int
-) -> list[tuple[float, float]]:
-    """Return each contrast's variance and d.f. of a moderated t, from those of its own.
-
-    Each variance moves towards their mean, which counts as many degrees of freedom as their
-    likeness allows, less a standard error: variances that differ more than chance explains stay
-    near their own. Contrasts share the noise of their baseline, so that together they know less
-    than independent ones do. Source: Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004), which takes the
-    geometric mean and the best estimate of its d.f.: with six blocks and one arm that scatters more
-    than the others, 8 % of equal arms would be called.
-    """
-    # The squared correlation of two contrasts is that of their variances.
-    alike = 1 / (baseline_arms + 1) ** 2
-    total = math.fsum(df for _, df in own)
-    pooled = math.fsum(df * variance for variance, df in own) / total
-    most = total / (1 + (len(own) - 1) * alike)
-    _, spread = moments([math.log(v) - digamma(df / 2) + math.log(df / 2) for v, df in own])
-    by_chance = math.fsum(trigamma(df / 2) for _, df in own) / len(own) * (1 - alike)
-    error = max(by_chance, spread**2) * math.sqrt(2 / (len(own) - 1))
-    prior = _prior_df(max(0.0, spread**2 - by_chance) + error)
-    return [
-        ((prior * pooled + df * variance) / (prior + df), min(prior + df, most))
-        for variance, df in own
-    ]
-
-
-def _prior_df(excess: float) -> float:
-    """Solve trigamma(df / 2) = excess for the d.f. of a scaled chi-square's log variances."""
-    low, high = LEAST_PRIOR_DF, MOST_PRIOR_DF
-    while high / low > 1 + ROUNDING:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if trigamma(middle / 2) > excess else (low, middle)
-    return low
-
-
-def digamma(x: float) -> float:
-    """Return the logarithmic derivative of the gamma function, by its asymptotic series."""
-    shift = 0.0
-    while x < LARGE:
-        shift -= 1 / x
-        x += 1
-    square = 1 / (x * x)
-    series = square * (1 / 12 - square * (1 / 120 - square / 252))
-    return shift + math.log(x) - 1 / (2 * x) - series
-
-
-def trigamma(x: float) -> float:
-    """Return the derivative of `digamma`."""
-    shift = 0.0
-    while x < LARGE:
-        shift += 1 / (x * x)
-        x += 1
-    square = 1 / (x * x)
-    series = (1 + square * (1 / 6 - square * (1 / 30 - square / 42))) / x
-    return shift + series + square / 2
 
 
 def switched_effect(

@@ -74,32 +74,6 @@ def test_the_baseline_of_a_block_is_the_geometric_mean_of_both() -> None:
     assert (effect.p, mine.p_adjusted) == pytest.approx((1 - math.sqrt(12 / 14),) * 2)
 
 
-def shared(saved: JSON) -> None:
-    saved["deeptweak"]["studies"]["made_up"]["scatter"] = "shared"
-
-
-def test_contrasts_of_a_workload_share_scatter_if_declared() -> None:
-    """8 blocks: 7 d.f. of its own; of 3 contrasts with 2 baseline arms, up to 21 / (1 + 2/9)."""
-    made = replace(SIX, arms=(*SIX.arms, Arm("third", requested={"vm.swappiness": "3"})))
-    own, together = compare(read(made)), compare(read(made, shared))
-    assert [one.workload for one in own] == [one.workload for one in together]
-    for alone, one in zip(own, together, strict=True):
-        assert alone.primary is not None
-        assert one.primary is not None
-        assert one.primary.gain == pytest.approx(alone.primary.gain)
-        assert alone.primary.df == 7
-        assert (one.primary.df == 7) if one.guard else (7 < one.primary.df <= 21 / (1 + 2 / 9))
-    told = [one for one in together if one.primary and not one.guard]
-    assert len(told) == 6
-
-
-def test_scatter_is_shared_before_a_filter_hides_contrasts() -> None:
-    made = replace(SIX, arms=(*SIX.arms, Arm("third", requested={"vm.swappiness": "3"})))
-    every = of(compare(read(made, shared)), "mine")
-    alone = of(compare(read(made, shared), options=CompareOptions(tweaksets=("mine",))), "mine")
-    assert alone.primary == every.primary
-
-
 @pytest.mark.parametrize(
     "named", [("stock", None), (None, "stock")], ids=["--baseline", "--relative-to"]
 )

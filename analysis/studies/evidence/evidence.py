@@ -83,9 +83,8 @@ class Contribution:
 
     @property
     def machine_day(self) -> tuple[object, ...]:
-        """Return the day and the machine, told by its boot if it has no host name of its own."""
-        day = self.day or self.run.origin
-        return day, self.machine, self.machine.host or self.run.machine.get("boot_id")
+        """Return the day, the machine and its place in a cluster; a container has no host name."""
+        return self.day or self.run.origin, self.machine, self.columns["place"]
 
 
 class MachineDay(NamedTuple):
@@ -359,7 +358,7 @@ def _of_kinds(
             kind = device if told_by_device else f"kind {number}"
         together: dict[tuple[object, ...], list[Contribution]] = defaultdict(list)
         for each in contributions:
-            together[each.machine_day, each.columns.get(by)].append(each)
+            together[each.machine_day, by == DEVICE and each.columns[DEVICE]].append(each)
         days = tuple(_pooled(runs) for runs in together.values())
         own = tuple(contributions)
         yield Evidence(workload, tweakset, kind, conditions.metric, margin, own, days, by=by)

@@ -242,6 +242,11 @@ def _config_of(folder: Path) -> Config:
     pairs = (str(word).lstrip("+~").partition("=") for word in words)
     overrides = {key.removeprefix("workload."): value for key, _, value in pairs}
     params = {**structs.asdict(Parameters()), **_flat(sections, old=old)}
+    params |= {
+        name: int(value)
+        for name, value in params.items()
+        if isinstance(value, float) and value.is_integer()
+    }
     about = Part(params, str(path)).read(Parameters)
     return Config(params, about, overrides, overrides.pop("workload", None), old)
 

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-import scipy.optimize
-import scipy.special
 import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -17,18 +15,14 @@ from analysis.stats.effect import (
     ADJUSTMENTS,
     ENOUGH_PROCESSES,
     benjamini_hochberg,
-    digamma,
     holm,
     paired_effect,
-    shared_scatter,
     switched_effect,
-    trigamma,
     two_sample_effect,
     unequal,
-    with_shared_scatter,
 )
-from analysis.terms import Effect, Metric, NotComparable
-from control.t_test import detectable_gain, t_tail
+from analysis.terms import Metric, NotComparable
+from control.t_test import detectable_gain
 
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
 STEP_TIME = Metric("step_time_p10_s", "lower")
@@ -232,86 +226,3 @@ def test_the_false_discovery_rate_is_scipys(ps: list[float]) -> None:
         assert benjamini_hochberg(ps) == pytest.approx(
             false_discovery_control(ps, method="bh").tolist()
         )
-
-
-@given(st.floats(1e-3, 1e6))
-def test_digamma_and_trigamma_are_scipys(x: float) -> None:
-    assert close(digamma(x), float(scipy.special.digamma(x)))
-    assert close(trigamma(x), float(scipy.special.polygamma(1, x)))
-
-
-INDEPENDENT = 10**9  # baseline arms: its noise, which contrasts share, is nothing
-
-
-def test_variances_move_to_their_mean_as_far_as_they_are_alike() -> None:
-    """As in Smyth 2004, but to the arithmetic mean, and with a standard error fewer d.f."""
-    variances, df = np.array([0.2, 0.5, 1.0, 1.1, 3.0, 9.0]), 9.0
-    logs = np.log(variances) - scipy.special.digamma(df / 2) + math.log(df / 2)
-    spread = logs.var(ddof=1)
-    excess = spread - scipy.special.polygamma(1, df / 2) + spread * math.sqrt(2 / 5)
-    prior = 2 * scipy.optimize.brentq(
-        lambda x: float(scipy.special.polygamma(1, x)) - excess, 0.01, 1000
-    )
-    found = shared_scatter([(each, df) for each in variances], INDEPENDENT)
-    for each, (variance, freedom) in zip(variances, found, strict=True):
-        assert variance == pytest.approx((prior * variances.mean() + df * each) / (prior + df))
-        assert freedom == pytest.approx(prior + df)
-
-
-@pytest.mark.parametrize("baseline_arms", [1, 2, INDEPENDENT])
-def test_contrasts_never_know_more_than_their_blocks_do(baseline_arms: int) -> None:
-    """The variances of two contrasts with k baseline arms correlate by 1/(k + 1)²."""
-    most = 40 * 100 / (1 + 39 / (baseline_arms + 1) ** 2)
-    for variance, freedom in shared_scatter([(0.04, 100.0)] * 40, baseline_arms):
-        assert variance == pytest.approx(0.04)
-        assert 100 < freedom <= most * (1 + 1e-9)
-    few = shared_scatter([(0.04, 3.0)] * 3, 1)
-    assert few[0][1] <= 9 / (1 + 2 / 4)
-
-
-def drawn(draw: np.random.Generator) -> Effect:
-    before, after = np.exp(draw.normal(0, 0.1, (2, 8))).tolist()
-    return paired_effect(STEP_TIME, before, after, MARGIN)
-
-
-def test_two_contrasts_keep_their_own_scatter() -> None:
-    draw = np.random.default_rng(1)
-    effects = [drawn(draw) for _ in range(2)]
-    assert with_shared_scatter(effects, MARGIN, 2) == effects
-
-
-def test_sharing_scatter_moves_no_estimate() -> None:
-    draw = np.random.default_rng(1)
-    own = [drawn(draw) for _ in range(4)]
-    shared = with_shared_scatter(own, MARGIN, 2)
-    assert [one.gain for one in shared] == pytest.approx([one.gain for one in own])
-    assert all(one.df > other.df for one, other in zip(shared, own, strict=True))
-    spreads = [(one.log_sd, one.log_se * math.sqrt(one.n_baseline)) for one in shared]
-    assert all(sd == pytest.approx(error) for sd, error in spreads)
-
-
-@pytest.mark.parametrize(("contrasts", "blocks"), [(3, 6), (7, 6), (3, 10), (7, 10)])
-@pytest.mark.parametrize("spreads", ["equal", "one arm four times", "half twice", "all differ"])
-def test_of_equal_arms_one_run_in_twenty_calls_one(
-    contrasts: int, blocks: int, spreads: str
-) -> None:
-    """Two untouched arms; Holm over the contrasts, whose arms scatter differently."""
-    draw, runs, alarms = np.random.default_rng(contrasts), 1000, 0
-    for _ in range(runs):
-        sds = np.ones(contrasts)
-        if spreads == "all differ":
-            sds *= np.sqrt(4 / draw.chisquare(4, contrasts))
-        elif spreads == "half twice":
-            sds[::2] *= 2
-        elif spreads == "one arm four times":
-            sds[0] *= 4
-        baseline = draw.normal(size=(2, blocks)).mean(0)
-        gains = draw.normal(0, sds[:, None], (contrasts, blocks)) - baseline
-        shared = shared_scatter([(float(one), blocks - 1.0) for one in gains.var(1, ddof=1)], 2)
-        ps = [
-            2 * t_tail(abs(float(gain)) / math.sqrt(variance / blocks), df)
-            for gain, (variance, df) in zip(gains.mean(1), shared, strict=True)
-        ]
-        alarms += min(ps) * contrasts <= 0.05
-    assert alarms <= scipy.stats.binom.ppf(0.995, runs, 0.05)
-    assert alarms >= scipy.stats.binom.ppf(0.005, runs, 0.025)

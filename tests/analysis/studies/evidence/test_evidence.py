@@ -232,6 +232,21 @@ def test_runs_of_one_day_on_one_machine_count_as_one_day() -> None:
     assert gather(hosts).evidence[0].over
 
 
+@pytest.mark.parametrize("by", ["torch", "kernel", "machine", "day"])
+def test_no_grouping_makes_days_of_one_day(by: str) -> None:
+    def other(name: str) -> Callable[[JSON], None]:
+        def edit(saved: JSON) -> None:
+            saved["machine_info"]["deeptweak"] |= {"kernel_release": name, "boot_id": name}
+            for one in saved["benchmarks"]:
+                one["extra_info"]["workload_facts"]["torch"] = name
+
+        return edit
+
+    runs = [run(seed, 0.1, other(name), day=1) for seed, name in enumerate("aabbcc", 1)]
+    (found,) = gather(runs, by=by).evidence
+    assert (len(found.days), found.word) == (1, "too few runs")
+
+
 def test_runs_of_a_day_that_differ_are_as_wide_as_they_differ() -> None:
     """Two runs: a mean of 0.05 ± 0.05, whatever their own errors are."""
     pair = [run(seed, gain, day=1) for seed, gain in ((1, 0.0), (2, 0.10))]

@@ -74,6 +74,12 @@ def test_prefetching_is_what_dlio_hands_to_the_loader(tmp_path: Path) -> None:
     ] == [4, 2]
 
 
+def test_a_count_written_as_a_whole_float_is_a_count(tmp_path: Path) -> None:
+    folder(tmp_path, Made(dataset={"num_files_train": 320.0}))
+    (run,) = read(tmp_path)
+    assert run.dataset["files"] == 320
+
+
 def test_a_key_of_another_dlio_is_ignored(tmp_path: Path) -> None:
     copy = tmp_path / "1"
     shutil.copytree(RECORDED / "1", copy)
