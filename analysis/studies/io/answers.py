@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,17 +28,29 @@ from analysis.answer import (
 from analysis.files import reason_of
 from analysis.load import load_each
 from analysis.pairing import is_rate
-from analysis.terms import AGAIN, Refused
+from analysis.stats.estimate import Estimate, adjusted
+from analysis.terms import AGAIN, NotComparable, Refused
 from analysis.wording import bracket, counted, digits, number, percent, probability
 from control.names import first_few
 
 from .dlio_folder import SUMMARY, folders_under, runs_of
 from .figures import RATE, STEADY, WHOLE, describe_identity, describe_oversleep, judge, record
 from .saved import judged_of
-from .study import DIFFERENCE, IoStudy, study
+from .study import (
+    DIFFERENCE,
+    FEWEST_PAIRS,
+    IoStudy,
+    blocks_of,
+    by_name,
+    change,
+    mean_of,
+    paired,
+    study,
+    untouched,
+)
 
 if TYPE_CHECKING:
-    from analysis.stats.estimate import Estimate
+    import pandas as pd
 
     from .study import Analysis, Configuration, IoContrast
 
@@ -340,16 +353,49 @@ def _points(points: float) -> str:
 
 
 def findings(study: IoStudy) -> list[str]:
-    return [*_tweak_sets(study), *_factors(study)]
+    return [*_tweak_sets(study), *_fastest(study), *_factors(study)]
+
+
+def _fastest(study: IoStudy) -> Iterator[str]:
+    """Yield the fastest configuration, tested against the others; Holm over all pairs."""
+    cells = [cell for cell in untouched(study.cells) if cell.value(RATE) is not None]
+    groups = by_name(cells)
+    means = {name: mean_of(RATE, own) for name, own in groups.items()}
+    if not means:
+        return
+    best = max(means, key=lambda name: means[name].value or 0.0)
+    rate = f"{best}, {_writer(RATE)(means[best])}"
+    if len(means) == 1:
+        yield f"Samples/s: {rate}."
+        return
+    names = {id(cell): name for name, own in groups.items() for cell in own}
+    table = blocks_of(cells, RATE, name=[names[id(cell)] for cell in cells])
+    pairs = [sorted(pair, key=lambda name: name != best) for pair in combinations(groups, 2)]
+    tested = adjusted([_between(table, *pair) for pair in pairs])
+    slower = {
+        other: f"{other} {change_text(RATE, gain)}"
+        for (one, other), gain in zip(pairs, tested, strict=True)
+        if one == best and gain.shown
+    }
+    alike = [name for name in groups if name != best and name not in slower]
+    parts = [first_few([*slower.values()], MOST, "; ")] * bool(slower)
+    parts += [f"not distinguishable from {first_few(alike, MOST)}"] * bool(alike)
+    if count := sum(gain.p is not None for gain in tested):
+        family = f"Holm over {counted(count, 'pair')}"
+        yield f"Most samples/s: {rate}; {'; '.join(parts)} ({family})."
+    else:
+        yield f"Most samples/s: {rate}, not tested: no two configurations share two blocks."
+
+
+def _between(table: pd.DataFrame, one: str, other: str) -> Estimate:
+    try:
+        changes = change(table, "name", one, other)[RATE]
+        return paired(changes, RATE, FEWEST_PAIRS)
+    except (NotComparable, KeyError) as error:  # neither has a block
+        return Estimate(missing=str(error))
 
 
 def _factors(study: IoStudy) -> Iterator[str]:
-    means = {one.name: one.responses[RATE] for one in study.configurations}
-    known = {name: mean.value for name, mean in means.items() if mean.value is not None}
-    if known:
-        best = max(known, key=lambda name: known[name])
-        tested = "" if len(known) == 1 else ", not tested against the others"
-        yield f"Most samples/s: {best}, {_writer(RATE)(means[best])}{tested}."
     for analysis in study.analyses:
         if analysis.response == RATE and analysis.steps:
             shown = [step for step in analysis.steps if step.shown]

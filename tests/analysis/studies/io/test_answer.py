@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import scipy.stats
+
 from analysis.render.text import render
 from analysis.studies.io.answers import answer, findings
 from analysis.studies.io.figures import judge
@@ -57,6 +59,38 @@ def test_the_page_opens_with_the_answer(snapshot: SnapshotAssertion) -> None:
     page = render(answer(studied(io_runs(MADE))))
     assert max(map(len, page.splitlines())) <= 100
     assert page == snapshot
+
+
+def test_what_is_alike_is_not_told_apart() -> None:
+    """Eight equal configurations: these figures also choose the best, so all pairs are adjusted."""
+    made = MadeIo(
+        factors={"format": tuple("abcdefgh"), "cache": ("warm",)},
+        tweaksets=("stock",),
+        blocks=5,
+        cell_sd=0.05,
+        steps=16,
+    )
+    false = sum(
+        "Most samples/s" in line and "%" in line
+        for seed in range(30)
+        for line in findings(studied(io_runs(replace(made, seed=seed))))
+    )
+    assert false <= scipy.stats.binom.ppf(0.999, 30, 0.05)
+
+
+def test_the_fastest_is_told_though_blocks_lost_others() -> None:
+    made = replace(
+        MADE,
+        tweaksets=("stock",),
+        blocks=6,
+        lost=[
+            ({"format": name, "cache": "cold"}, "stock", at)
+            for at, name in ((1, "raw"), (2, "png"))
+        ],
+    )
+    (line,) = [line for line in findings(studied(io_runs(made))) if "Most samples/s" in line]
+    assert re.search(r"png · cold -\d\d\.\d % \[", line)
+    assert "(Holm over" in line
 
 
 def engines(seed: int, factor: float) -> list[IoRun]:
