@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, Tone, bullets, table_of
+from analysis.compare import parts_ways
 from analysis.labels import label_of
 from analysis.wording import bracket, counted, number, probability
 from control.names import first_few, undigested
@@ -47,6 +48,7 @@ def answer(gathered: MetaAnalysis, *, every: bool = False) -> Answer:
         for one in evidence
         if one.differs_by
     ]
+    lines += _contested(evidence)
     few = [_name_of(one) for one in evidence if one.word == "too few runs"]
     if few:
         lines.append(f"no general verdict from fewer than three days: {first_few(few, NAMED)}")
@@ -168,6 +170,20 @@ def _runs(one: Evidence) -> Table:
             named = name_of(each.run), each.day, effect.n_candidate
             rows.append([*named, effect.gain, interval, without])
     return Table(columns, rows)
+
+
+def _contested(evidence: Sequence[Evidence]) -> Iterator[str]:
+    """Yield the claims that another metric, such as throughput, contradicts in some runs."""
+    for one in evidence:
+        seconds = [
+            (each.effect, each.comparison.second)
+            for each in one.contributions
+            if each.comparison.second
+        ]
+        apart = sum(parts_ways(*pair) for pair in seconds)
+        if apart and one.word in LISTED[:4]:
+            name = label_of(seconds[0][1].metric)
+            yield f"{_name_of(one)}: {name} contradicts it in {apart} of {len(seconds)} runs"
 
 
 def _of_runs(gathered: MetaAnalysis) -> Iterator[str]:

@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.arms import distinct, no_copies
-from analysis.compare import CompareOptions, compare
+from analysis.compare import compare
 from analysis.labels import Machines, identity_of
 from analysis.stats.effect import holm
 from analysis.terms import AppliedKeys, Cell, Comparison, Metric, Refused, Run
@@ -178,8 +178,8 @@ EXPLAINING = ("cpu", "kernel", "torch", DEVICE, "machine")  # the general ones f
 
 
 def effects(run: Run) -> list[Comparison]:
-    """Compare inside a run, without the details that pooling does not need."""
-    return compare(run, options=CompareOptions(details=False))
+    """Compare inside a run."""
+    return compare(run)
 
 
 def gather(

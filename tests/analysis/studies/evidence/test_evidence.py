@@ -327,6 +327,12 @@ def test_a_verdict_over_machines_of_one_day_says_so() -> None:
     assert "(one day)" in answer(gather(runs)).sections[0].title
 
 
+def test_a_claim_that_throughput_contradicts_says_so() -> None:
+    said = str(answer(gather(load_each(DAYS, []), [], ["cnn_train"])).data["notes"])
+    for name, contested in (("thp-always", True), ("malloc-keep-memory", False)):
+        assert (f"{name} in cnn_train: throughput contradicts" in said) == contested
+
+
 def test_what_was_left_out_is_a_warning_without_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evidence", *DAYS, "--by=machine"]) == 0
     text = " ".join(capsys.readouterr().out.split())
