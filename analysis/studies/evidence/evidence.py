@@ -177,17 +177,12 @@ COLUMNS: Mapping[str, Callable[[Run], str]] = {
 EXPLAINING = ("cpu", "kernel", "torch", DEVICE, "machine")  # the general ones first
 
 
-def effects(run: Run) -> list[Comparison]:
-    """Compare inside a run."""
-    return compare(run)
-
-
 def gather(
     runs: Iterable[Run],
     tweaksets: Sequence[str] = (),
     workloads: Sequence[str] = (),
     by: str = "",
-    compared: Callable[[Run], Sequence[Comparison]] = effects,
+    compared: Callable[[Run], Sequence[Comparison]] = compare,
 ) -> MetaAnalysis:
     """Compare each run internally, and pool equal effects; `compared` returns known comparisons.
 

@@ -43,7 +43,6 @@ from .study import (
     blocks_of,
     by_name,
     change,
-    mean_of,
     paired,
     study,
     untouched,
@@ -358,9 +357,8 @@ def findings(study: IoStudy) -> list[str]:
 
 def _fastest(study: IoStudy) -> Iterator[str]:
     """Yield the fastest configuration, tested against the others; Holm over all pairs."""
-    cells = [cell for cell in untouched(study.cells) if cell.value(RATE) is not None]
-    groups = by_name(cells)
-    means = {name: mean_of(RATE, own) for name, own in groups.items()}
+    every = {one.name: one.responses[RATE] for one in study.configurations}
+    means = {name: mean for name, mean in every.items() if mean.value is not None}
     if not means:
         return
     best = max(means, key=lambda name: means[name].value or 0.0)
@@ -368,16 +366,16 @@ def _fastest(study: IoStudy) -> Iterator[str]:
     if len(means) == 1:
         yield f"Samples/s: {rate}."
         return
-    names = {id(cell): name for name, own in groups.items() for cell in own}
-    table = blocks_of(cells, RATE, name=[names[id(cell)] for cell in cells])
-    pairs = [sorted(pair, key=lambda name: name != best) for pair in combinations(groups, 2)]
+    named = [(name, cell) for name, own in by_name(study.cells).items() for cell in untouched(own)]
+    table = blocks_of([cell for _, cell in named], RATE, name=[name for name, _ in named])
+    pairs = [sorted(pair, key=lambda name: name != best) for pair in combinations(means, 2)]
     tested = adjusted([_between(table, *pair) for pair in pairs])
     slower = {
         other: f"{other} {change_text(RATE, gain)}"
         for (one, other), gain in zip(pairs, tested, strict=True)
         if one == best and gain.shown
     }
-    alike = [name for name in groups if name != best and name not in slower]
+    alike = [name for name in means if name != best and name not in slower]
     parts = [first_few([*slower.values()], MOST, "; ")] * bool(slower)
     parts += [f"not distinguishable from {first_few(alike, MOST)}"] * bool(alike)
     if count := sum(gain.p is not None for gain in tested):
